@@ -1,39 +1,39 @@
-// A = L L' in the lower triangle. Bits: those of `kernels/wasm/cholesky.ts`. An entry is taken out of in the order of the
-// columns, except for entries in a diagonal tile of 4 x 4 or in the last rows that do not make four: from them each block
-// of columns left of their own is subtracted as one sum.
+// Cholesky factorisation A = L L' of the lower triangle, bit-identical to `kernels/wasm/cholesky.ts`. Products are subtracted
+// from an entry in the order of the columns. Exceptions are entries in a diagonal tile of 4 x 4, and entries in the last rows
+// that do not form a group of four: each earlier block of columns is subtracted from them as one sum.
 #include "pack.h"
 #include "tile.h"
 
-/** Columns factored between two updates of the columns to their right. */
+/** Number of columns that are factored between two updates of the columns to their right. */
 #define WIDTH 128
-/** Columns of the rest updated together, whose panels stay in a second-level cache. */
+/** Number of remaining columns that are updated together. Their panels fit into a second-level cache. */
 #define REST_COLUMNS 384
 
-/** Panels [WIDTH][TILE_ROWS]: where the row `row` has its entry of column 0. */
+/** Returns the address of the entry of row `row` in column 0, in panels [WIDTH][TILE_ROWS]. */
 static inline double *row_of(double *panels, int32_t row) {
   return panels + (ptrdiff_t)(row / TILE_ROWS) * TILE_ROWS * WIDTH + row % TILE_ROWS;
 }
 
-/** Packs the rows of a block of columns, zeros in what does not exist. */
+/** Packs the rows of a block of columns; missing entries are zero. */
 static void pack_rows(const double *from, ptrdiff_t step, int32_t rows, int32_t width, double *to) {
   if (width == WIDTH) return pack(from, step, 1, rows, width, to);
   memset(to, 0, sizeof(double) * WIDTH * covering(rows, TILE_ROWS) * TILE_ROWS);
   for (int32_t i = 0; i < rows; i += TILE_ROWS) pack(from + i * step, step, 1, least(TILE_ROWS, rows - i), width, row_of(to, i));
 }
 
-/** The columns from j on of the rows from `row` on. */
+/** Returns the operands of the rows from `row` on, beginning with column j. */
 static inline place columns_of(double *panels, int32_t row, int32_t j) {
   return (place){row_of(panels, row) + (ptrdiff_t)j * TILE_ROWS, TILE_ROWS, TILE_ROWS * WIDTH};
 }
 
-/** Subtracts from the columns [j, j + TILE_ROWS) of some rows what the columns before them contribute; `diagonal` is row j of the block. */
+/** Subtracts the contribution of the earlier columns from the columns [j, j + TILE_ROWS) of some rows; `diagonal` is row j of the block. */
 static inline void update_columns(int32_t j, const double *diagonal, int32_t rows, double *panels, int32_t row) {
   const operands of = {diagonal, row_of(panels, row), TILE_ROWS, TILE_ROWS * WIDTH};
   tile(SUBTRACTS, j, of, rows, columns_of(panels, row, j));
 }
 
 /**
- * Solves `count` columns of some rows, updated before, against the factored tile whose entry (r, s) is
+ * Solves `count` updated columns of some rows against the factored tile. Entry (r, s) of the tile is
  * factored[s * TILE_ROWS + r].
  */
 static inline void solve_columns(int32_t count, const double *factored, const double *inverses, int32_t rows, place of) {
@@ -47,7 +47,7 @@ static inline void solve_columns(int32_t count, const double *factored, const do
   }
 }
 
-/** Factors a diagonal tile in place. Returns `count`, or the first column whose pivot is not positive. */
+/** Factors a diagonal tile in place. Returns `count`, or the first column with a pivot that is not positive. */
 static int32_t factor_tile(int32_t count, double *tile_at, double *inverses) {
   for (int32_t s = 0; s < count; s++) {
     double *column = tile_at + s * TILE_ROWS;
@@ -61,7 +61,7 @@ static int32_t factor_tile(int32_t count, double *tile_at, double *inverses) {
   return count;
 }
 
-/** Factors the square block; its panels hold the rows [0, width). `inverses` receives the inverted pivots. */
+/** Factors the square block, whose panels contain the rows [0, width). Writes the inverted pivots to `inverses`. */
 static int32_t factor_block(int32_t width, double *panels, double *inverses) {
   for (int32_t j = 0; j < width; j += TILE_ROWS) {
     const int32_t count = least(TILE_ROWS, width - j);
@@ -80,7 +80,7 @@ static int32_t factor_block(int32_t width, double *panels, double *inverses) {
   return width;
 }
 
-/** The rows below the block: each panel against the whole block while it is in the first-level cache. */
+/** Solves the rows below the block. Each panel is solved against the whole block while it is in the first-level cache. */
 static void solve_rows(int32_t width, int32_t rows, double *block, const double *inverses, double *below) {
   for (int32_t i = 0; i < rows; i += TILE_COLUMNS) {
     const int32_t there = least(TILE_COLUMNS, rows - i);
@@ -92,7 +92,7 @@ static void solve_rows(int32_t width, int32_t rows, double *block, const double 
   }
 }
 
-/** Writes rows of a factored block back; of row i the columns up to i + `past`. */
+/** Writes rows of a factored block to the matrix; row i is written up to column i + `past`. */
 static void unpack_rows(double *panels, int32_t rows, int32_t width, int32_t past, double *to, ptrdiff_t step) {
   for (int32_t i = 0; i < rows; i++) {
     const double *row = row_of(panels, i);
@@ -101,10 +101,10 @@ static void unpack_rows(double *panels, int32_t rows, int32_t width, int32_t pas
   }
 }
 
-/** Whether the sum of a block is subtracted from an entry as one. */
+/** Returns true if a block is subtracted from an entry as one sum. */
 static inline int is_summed_apart(int32_t i, int32_t j, int32_t whole) { return i >= whole || i >> 2 == j >> 2; }
 
-/** A tile of which some entries lie above the diagonal or are summed apart. `whole`: rows that make fours. */
+/** Updates a tile with entries above the diagonal or with separate sums. `whole`: number of rows in groups of four. */
 static void subtract_mixed(int32_t k, operands of, int32_t i, int32_t rows, int32_t j, int32_t columns, int32_t whole, double *c,
                            ptrdiff_t c_step) {
   double own[TILE_ROWS * TILE_COLUMNS] = {0};
@@ -119,7 +119,7 @@ static void subtract_mixed(int32_t k, operands of, int32_t i, int32_t rows, int3
     }
 }
 
-/** The rest: A22 -= L21 L21', the panels serving as both operands. */
+/** Updates the remaining matrix: A22 -= L21 L21'. The panels are both operands. */
 static void update_rest(double *c, ptrdiff_t c_step, int32_t n, double *below) {
   const int32_t whole = n & ~3;
   for (int32_t block = 0; block < n; block += REST_COLUMNS) {
@@ -139,8 +139,8 @@ static void update_rest(double *c, ptrdiff_t c_step, int32_t n, double *below) {
 }
 
 /**
- * Returns n, or the first column whose pivot is not positive. `scratch`: (WIDTH + n + TILE_ROWS) * WIDTH numbers from the
- * next line of the cache on.
+ * Returns n, or the first column with a pivot that is not positive. `scratch` has (WIDTH + n + TILE_ROWS) * WIDTH numbers
+ * from the next cache line on.
  */
 int32_t KERNEL(cholesky)(double *a, int32_t n, double *scratch) {
   double *block = at_line(scratch);

@@ -1,4 +1,4 @@
-// One instruction set: all of its kernels.
+// All kernels of one instruction set.
 #include "products.c"
 #include "cholesky.c"
 #include "solves.c"

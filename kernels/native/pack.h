@@ -1,11 +1,11 @@
-// Packed panels: neighbouring vectors of an operand interleaved, [k][width], zeros past the last.
+// Packed panels: adjacent vectors of an operand are interleaved as [k][width]. Missing vectors are zero.
 #ifndef PACK_H
 #define PACK_H
 
 #include "lanes.h"
 
 /**
- * Packs `count` vectors of k entries into panels [k][TILE_ROWS], one after the other. Entry e of vector v lies at
+ * Packs `count` vectors of k entries into consecutive panels [k][TILE_ROWS]. Entry e of vector v is
  * from[v * vector_step + e * entry_step].
  */
 static void pack(const double *from, ptrdiff_t vector_step, ptrdiff_t entry_step, int32_t count, int32_t k, double *to) {
@@ -19,7 +19,7 @@ static void pack(const double *from, ptrdiff_t vector_step, ptrdiff_t entry_step
       for (int32_t e = 0; e < k; e++)
         for (int32_t j = 0; j < TILE_ROWS; j += LANES) store(to + e * TILE_ROWS + j, load(source + e * entry_step + j));
     } else {
-      // Eight entries of each vector at a time: a line of each is read once, and what is written stays in the cache.
+      // Eight entries of each vector are packed together, so that each cache line is read once and the output stays in the cache.
       for (int32_t e = 0; e < k; e += 8) {
         const int32_t end = least(e + 8, k);
         for (int32_t j = 0; j < TILE_ROWS; j++)

@@ -1,23 +1,23 @@
-// Products of matrices and of a panel with itself. Bits: each entry is summed over k in order, from what C holds.
+// Matrix products and X'X. Each entry is summed over k in order, beginning with the value of C.
 #include "pack.h"
 #include "tile.h"
 
-/** Summands packed at a time. */
+/** Number of summands that are packed together. */
 #define DEPTH 256
-/** Rows of the left operand packed at a time, and columns of the right one: together they fill half a second-level cache of 2 MiB. */
+/** Numbers of rows of the left operand and of columns of the right operand that are packed together. They fill half of a second-level cache of 2 MiB. */
 #define ROWS 96
 #define COLUMNS 336
 
-/** Bytes of workspace of `product`. */
+/** Size of the workspace of `product` in bytes. */
 int64_t KERNEL(product_scratch)(void) { return (int64_t)DEPTH * (ROWS + COLUMNS + TILE_ROWS + TILE_COLUMNS) * sizeof(double) + 64; }
 
-/** Whether a tile of the rows from `row` on lies below the diagonal, across it or above: -1, 0, 1. */
+/** Returns the position of a tile of the rows from `row` on: -1 below the diagonal, 0 across it, 1 above it. */
 static inline int side_of(int32_t row, int32_t rows, int32_t column, int32_t columns) {
   if (column + columns <= row) return -1;
   return column >= row + rows - 1 ? 1 : 0;
 }
 
-/** A tile across the diagonal: entries below it stay. */
+/** Updates a tile across the diagonal without changing entries below the diagonal. */
 static void upper_tile(action does, int32_t k, operands of, int32_t row, int32_t rows, int32_t column, int32_t columns, double *c,
                        ptrdiff_t c_step) {
   double own[TILE_ROWS * TILE_COLUMNS] = {0};
@@ -28,7 +28,7 @@ static void upper_tile(action does, int32_t k, operands of, int32_t row, int32_t
     for (int32_t j = most(0, row + i - column); j < columns; j++) c[i * c_step + j] = own[i * TILE_COLUMNS + j];
 }
 
-/** Tiles of a block of C, whose first entry is in row `row` and column `column` of it. */
+/** Updates the tiles of a block of C. The first entry of the block is in row `row` and column `column` of C. */
 static void add_block(action does, int32_t m, int32_t depth, int32_t n, const double *left, const double *right, double *c,
                       ptrdiff_t c_step, int upper, int32_t row, int32_t column) {
   for (int32_t i = 0; i < m; i += TILE_ROWS) {
@@ -45,8 +45,9 @@ static void add_block(action does, int32_t m, int32_t depth, int32_t n, const do
 }
 
 /**
- * C += sign A B, sign 1 or -1. Element (i, s) of A lies at a[i * a_row + s * a_inner], element (s, j) of B at
- * b[s * b_inner + j * b_column]; rows of C lie c_step apart. With `upper` nothing below the diagonal of C is written.
+ * Computes C += sign A B with a sign of 1 or -1. Element (i, s) of A is a[i * a_row + s * a_inner], and element (s, j) of B is
+ * b[s * b_inner + j * b_column]. The distance between rows of C is c_step. With `upper`, no entry below the diagonal of C is
+ * written.
  */
 void KERNEL(product)(int32_t m, int32_t k, int32_t n, const double *a, ptrdiff_t a_row, ptrdiff_t a_inner, const double *b,
                      ptrdiff_t b_inner, ptrdiff_t b_column, double *c, ptrdiff_t c_step, double sign, int32_t upper, double *scratch) {
@@ -67,31 +68,31 @@ void KERNEL(product)(int32_t m, int32_t k, int32_t n, const double *a, ptrdiff_t
   }
 }
 
-// X'X. Threads share the groups of columns of a slab of rows: one packs, each adds groups of a packed slab to C.
+// X'X. Threads share the groups of columns of a slab of rows. One thread packs a slab, and every thread adds groups of it to C.
 
-/** Rows packed at a time, at most: those of `kernels/wasm/symmetric-rank-k.ts`, whose numbers of slabs and groups these are. */
+/** Maximum number of rows that are packed together. The numbers of slabs and groups equal those of `kernels/wasm/symmetric-rank-k.ts`. */
 #define SLAB_ROWS 320
-/** Columns of a group: eight panels of six there. */
+/** Number of columns of a group, which is eight panels of six columns in `kernels/wasm/symmetric-rank-k.ts`. */
 #define GROUP_COLUMNS 48
-/** Columns of a block of right panels, which stay in a second-level cache. */
+/** Number of columns of a block of right panels, which fits into a second-level cache. */
 #define BLOCK_COLUMNS 192
 
 static int32_t slabs_of(int32_t rows) { return most(1, covering(covering(rows, 4), SLAB_ROWS / 4)); }
 
-/** First row of a slab: they are of one length, to four rows. */
+/** Returns the first row of a slab. The lengths of slabs differ by at most four rows. */
 static int32_t slab_at(int32_t rows, int32_t slab) {
   return least(rows, (int32_t)((int64_t)slab * covering(rows, 4) / slabs_of(rows)) * 4);
 }
 
-/** Packs the columns of a slab, from the next line of the cache on. */
+/** Packs the columns of a slab, beginning at the next cache line. */
 void KERNEL(pack_slab)(const double *x, int32_t rows, int32_t columns, int32_t slab, double *panels) {
   const int32_t row = slab_at(rows, slab);
   pack(x + (ptrdiff_t)row * columns, 1, columns, columns, slab_at(rows, slab + 1) - row, at_line(panels));
 }
 
 /**
- * Tiles of C on and right of the diagonal: rows [first, last), columns [from, to), both from a multiple of TILE_ROWS on. The
- * right panels of a tile stay in a first-level cache, as far as they fit, while the left ones of the group pass.
+ * Updates the tiles of C on and right of the diagonal: rows [first, last) and columns [from, to). Both ranges begin at a
+ * multiple of TILE_ROWS. As many right panels as possible stay in a first-level cache while the left panels of the group change.
  */
 static void add_tiles(int32_t rows, int32_t columns, double *c, int32_t slab, const double *panels, int32_t first, int32_t last, int32_t from,
                       int32_t to) {
@@ -109,7 +110,7 @@ static void add_tiles(int32_t rows, int32_t columns, double *c, int32_t slab, co
   }
 }
 
-/** Mirrors the entries right of the diagonal in rows [first, last) and columns [from, to) below it. */
+/** Copies the entries right of the diagonal, in rows [first, last) and columns [from, to), to their mirrored positions. */
 static void mirror(double *c, int32_t n, int32_t first, int32_t last, int32_t from, int32_t to) {
   for (int32_t j = from; j < to; j += 8)
     for (int32_t i = first; i < least(last, j + 8); i += 8)
@@ -119,7 +120,7 @@ static void mirror(double *c, int32_t n, int32_t first, int32_t last, int32_t fr
       }
 }
 
-/** Adds one group of rows of a packed slab to C = X'X; with the last slab they are mirrored below the diagonal. */
+/** Adds one group of rows of a packed slab to C = X'X. With the last slab, the rows are mirrored below the diagonal. */
 void KERNEL(add_slab_group)(int32_t rows, int32_t columns, double *c, int32_t slab, int32_t group, double *panels) {
   const int32_t first = group * GROUP_COLUMNS;
   const int32_t last = least(columns, first + GROUP_COLUMNS);
@@ -128,7 +129,7 @@ void KERNEL(add_slab_group)(int32_t rows, int32_t columns, double *c, int32_t sl
   if (slab == slabs_of(rows) - 1) mirror(c, columns, first, last, first, columns);
 }
 
-/** C = X'X whole, whatever C held; `panels` has room for a slab. */
+/** Computes the complete matrix C = X'X and overwrites C. `panels` has the size of a slab. */
 void KERNEL(symmetric_rank_k)(const double *x, int32_t rows, int32_t columns, double *c, double *panels) {
   for (int32_t slab = 0; slab < slabs_of(rows); slab++) {
     KERNEL(pack_slab)(x, rows, columns, slab, panels);

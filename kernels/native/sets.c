@@ -1,10 +1,10 @@
-// What this processor can run.
+// Instruction sets of this processor.
 #include <stdint.h>
 
-/** The address of a buffer. */
+/** Returns the address of a buffer. */
 uintptr_t address_of(void *buffer) { return (uintptr_t)buffer; }
 
-/** The instruction sets that this processor and its system have: 1 AVX2, 2 AVX-512, 4 NEON, added up. */
+/** Returns the sum of the instruction sets that the processor and the system support: 1 is AVX2, 2 is AVX-512, 4 is NEON. */
 int32_t sets_here(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();

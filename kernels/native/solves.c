@@ -1,11 +1,11 @@
-// Triangular systems with several right-hand sides. Bits: those of `kernels/wasm/triangular-solve.ts`.
+// Triangular systems with several right-hand sides, bit-identical to `kernels/wasm/triangular-solve.ts`.
 #include "pack.h"
 #include "tile.h"
 
-/** Rows solved between two updates of the rest. */
+/** Number of rows that are solved between two updates of the remaining rows. */
 #define BLOCK 64
 
-/** Rows of the block in panels [BLOCK][TILE_ROWS], zeros right of the diagonal, the diagonal inverted. */
+/** Packs the rows of the block into panels [BLOCK][TILE_ROWS], with zeros right of the diagonal and an inverted diagonal. */
 static void pack_lower(const double *l, ptrdiff_t row, ptrdiff_t column, int32_t width, double *to) {
   for (int32_t i = 0; i < covering(width, TILE_ROWS) * TILE_ROWS; i++) {
     double *panel = to + (ptrdiff_t)(i / TILE_ROWS) * TILE_ROWS * BLOCK + i % TILE_ROWS;
@@ -17,7 +17,7 @@ static void pack_lower(const double *l, ptrdiff_t row, ptrdiff_t column, int32_t
   }
 }
 
-/** A tile's rows against its diagonal, whose entry (r, k) is diagonal[k * TILE_ROWS + r]. */
+/** Solves the rows of a tile against its diagonal. Entry (r, k) of the diagonal is diagonal[k * TILE_ROWS + r]. */
 INLINE void solve_rows_of(int vectors, const double *diagonal, int32_t rows, double *b, ptrdiff_t b_step) {
   for (int32_t r = 0; r < rows; r++) {
     vector sums[TILE_VECTORS];
@@ -28,7 +28,7 @@ INLINE void solve_rows_of(int vectors, const double *diagonal, int32_t rows, dou
   }
 }
 
-/** Solves TILE_COLUMNS right-hand sides against a packed block; rows past `width` are not touched. */
+/** Solves TILE_COLUMNS right-hand sides against a packed block. Rows beyond `width` do not change. */
 static void solve_panel(const double *packed, int32_t width, double *b, ptrdiff_t b_step) {
   for (int32_t i = 0; i < width; i += TILE_ROWS) {
     const double *rows = packed + (ptrdiff_t)i * BLOCK;
@@ -40,7 +40,7 @@ static void solve_panel(const double *packed, int32_t width, double *b, ptrdiff_
   }
 }
 
-/** A lower triangular block against all right-hand sides; steps may be negative. */
+/** Solves a lower triangular block for all right-hand sides. Steps can be negative. */
 static void solve_block(const double *l, ptrdiff_t row, ptrdiff_t column, int32_t width, double *b, ptrdiff_t b_step, int32_t columns,
                         double *packed) {
   pack_lower(l, row, column, width, packed);
@@ -54,8 +54,8 @@ static void solve_block(const double *l, ptrdiff_t row, ptrdiff_t column, int32_
 }
 
 /**
- * L X = B in place; B is [n x columns], row-major, of two columns or more. `scratch`: that of a product, and BLOCK * BLOCK
- * numbers.
+ * Solves L X = B in place. B is [n x columns], row-major, with at least two columns. `scratch` has the size of the workspace
+ * of a product plus BLOCK * BLOCK numbers.
  */
 void KERNEL(solve_lower)(const double *l, int32_t n, double *b, int32_t columns, double *scratch) {
   double *packed = scratch + KERNEL(product_scratch)() / (int64_t)sizeof(double);
@@ -67,7 +67,7 @@ void KERNEL(solve_lower)(const double *l, int32_t n, double *b, int32_t columns,
   }
 }
 
-/** L' X = B in place. */
+/** Solves L' X = B in place. */
 void KERNEL(solve_lower_transposed)(const double *l, int32_t n, double *b, int32_t columns, double *scratch) {
   double *packed = scratch + KERNEL(product_scratch)() / (int64_t)sizeof(double);
   for (int32_t k = (n - 1) / BLOCK * BLOCK; k >= 0; k -= BLOCK) {
@@ -76,7 +76,7 @@ void KERNEL(solve_lower_transposed)(const double *l, int32_t n, double *b, int32
     if (after < n)
       KERNEL(product)(width, n - after, columns, l + (ptrdiff_t)after * n + k, 1, n, b + (ptrdiff_t)after * columns, columns, 1,
                       b + (ptrdiff_t)k * columns, columns, -1, 0, scratch);
-    // Read backwards, the transposed block is lower triangular again, and so are its right-hand sides.
+    // In reverse order, the transposed block is lower triangular, and the right-hand sides have the same order.
     solve_block(l + (ptrdiff_t)(after - 1) * (n + 1), -1, -(ptrdiff_t)n, width, b + (ptrdiff_t)(after - 1) * columns,
                 -(ptrdiff_t)columns, columns, packed);
   }

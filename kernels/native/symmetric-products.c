@@ -1,5 +1,5 @@
-// A x for a symmetric A. Bits: those of `symvRows` in `kernels/wasm/vectors.ts`: the product of a row with x is summed in two
-// lanes, even and odd columns; what a row adds to the entries below is independent of the width of vectors.
+// A x for a symmetric matrix A, bit-identical to `symvRows` in `kernels/wasm/vectors.ts`. The product of a row with x is summed
+// in two lanes, for even and for odd columns. The contribution of a row to later entries does not depend on the vector width.
 #include "lanes.h"
 
 typedef double pair __attribute__((vector_size(16)));
@@ -7,7 +7,7 @@ typedef double pair_anywhere __attribute__((vector_size(16), aligned(8), may_ali
 
 INLINE pair load_pair(const double *from) { return *(const pair_anywhere *)from; }
 
-/** The square on the diagonal of four rows. */
+/** Multiplies the square block on the diagonal of four rows. */
 static void add_corner(const double *a, ptrdiff_t step, const double *x, double *out) {
   for (int r = 0; r < 4; r++) {
     double total = 0;
@@ -16,7 +16,7 @@ static void add_corner(const double *a, ptrdiff_t step, const double *x, double 
   }
 }
 
-/** Four rows of n columns right of their square: their products with x, and what they add to the entries below. */
+/** Multiplies four rows of n columns right of their diagonal block: computes their products with x and their contributions to later entries. */
 static void add_four(const double *a, ptrdiff_t step, int32_t n, const double *head, const double *x, double *out_head, double *out) {
   const double *const rows[4] = {a, a + step, a + 2 * step, a + 3 * step};
   pair sums[4] = {{0}, {0}, {0}, {0}};
@@ -47,8 +47,8 @@ static void add_four(const double *a, ptrdiff_t step, int32_t n, const double *h
 }
 
 /**
- * out += A x by the rows [first, last) of the upper triangle, rows `step` apart; `first` is a multiple of 4, and so is
- * `last` unless it is n.
+ * Computes out += A x for the rows [first, last) of the upper triangle. The distance between rows is `step`. `first` is a
+ * multiple of 4, and `last` is a multiple of 4 or n.
  */
 void KERNEL(symv_rows)(const double *a, int32_t n, ptrdiff_t step, const double *x, double *out, int32_t first, int32_t last) {
   int32_t i = first;

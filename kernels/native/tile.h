@@ -1,13 +1,13 @@
-// Where multiplications happen: c = from + a b or from - a b for a tile over k summands, each entry in the order of the
-// summands, one lane an entry. So every width of vectors, and every size of tiles, gives the same bits.
+// The multiplication of tiles: c = from + a b or c = from - a b over k summands. Each entry uses one lane and is summed in the
+// order of the summands. Results are therefore bit-identical for every vector width and every tile size.
 #ifndef TILE_H
 #define TILE_H
 
 #include "lanes.h"
 
 /**
- * Operands of a tile. `a` is a packed panel [k][TILE_ROWS]. The right side are columns in groups of TILE_ROWS, the groups
- * b_panel apart, summands b_step: packed panels one after the other, or rows of a matrix.
+ * Operands of a tile. `a` is a packed panel [k][TILE_ROWS]. The right operand has columns in groups of TILE_ROWS: consecutive
+ * packed panels, or rows of a matrix. The distance between groups is b_panel, and between summands b_step.
  */
 typedef struct {
   const double *a;
@@ -16,26 +16,26 @@ typedef struct {
   ptrdiff_t b_panel;
 } operands;
 
-/** Both sides packed over k summands. */
+/** Returns the operands if both sides are packed over k summands. */
 INLINE operands packed(int32_t k, const double *a, const double *b) {
   return (operands){a, b, TILE_ROWS, (ptrdiff_t)k * TILE_ROWS};
 }
 
-/** Where a tile lies: rows `step` apart, groups of TILE_ROWS columns `panel` apart. */
+/** Location of a tile. The distance between rows is `step`, and between groups of TILE_ROWS columns `panel`. */
 typedef struct {
   double *at;
   ptrdiff_t step;
   ptrdiff_t panel;
 } place;
 
-/** In a matrix whose rows lie `step` apart. */
+/** Returns the location of a tile in a matrix with the distance `step` between rows. */
 INLINE place in_rows(double *at, ptrdiff_t step) { return (place){at, step, TILE_ROWS}; }
 
 INLINE double *vector_at(place of, int row, int v) {
   return of.at + row * of.step + v * LANES / TILE_ROWS * of.panel + v * LANES % TILE_ROWS;
 }
 
-/** A tile of TILE_ROWS x (vectors * LANES), in place or from zero. */
+/** Computes a tile of TILE_ROWS x (vectors * LANES), in place or from zero. */
 INLINE void tile_of(int vectors, int subtracts, int starts, int32_t k, operands of, place c) {
   vector sums[TILE_ROWS][TILE_VECTORS];
   EACH (int i = 0; i < TILE_ROWS; i++)
@@ -57,10 +57,10 @@ INLINE void tile_of(int vectors, int subtracts, int starts, int32_t k, operands 
     EACH (int v = 0; v < vectors; v++) store(vector_at(c, i, v), sums[i][v]);
 }
 
-/** What a tile does: sums begin at `c` or at zero, products are added or subtracted. */
+/** Operation of a tile: sums begin with `c` or with zero, and products are added or subtracted. */
 typedef enum { ADDS = 0, STARTS = 1, SUBTRACTS = 2 } action;
 
-/** As `tile_of`, for the least number of vectors that hold `columns`; those beyond are computed and written as well. */
+/** Like `tile_of`, for the smallest number of vectors that contain `columns`. Further columns of these vectors are also written. */
 static void tile(action does, int32_t k, operands of, int32_t columns, place c) {
   switch (covering(columns, LANES) * 4 + (int)does) {
 #define CASES(vectors)                                                     \
@@ -79,7 +79,7 @@ static void tile(action does, int32_t k, operands of, int32_t columns, place c) 
   }
 }
 
-/** As `tile`, where only `rows` x `columns` of rows of `c` exist. */
+/** Like `tile`, for a tile of which only `rows` x `columns` entries of `c` exist. */
 static void tile_at_edge(action does, int32_t k, operands of, int32_t rows, int32_t columns, double *c, ptrdiff_t step) {
   double own[TILE_ROWS * TILE_COLUMNS] = {0};
   if (does != STARTS)
@@ -88,13 +88,13 @@ static void tile_at_edge(action does, int32_t k, operands of, int32_t rows, int3
   for (int32_t i = 0; i < rows; i++) memcpy(c + i * step, own + i * TILE_COLUMNS, columns * sizeof(double));
 }
 
-/** Asks for the rows of the tile after this one: they come from far away, and a tile needs them at its beginning. */
+/** Prefetches the rows of the next tile, because they are in distant memory and are needed at the start of the tile. */
 INLINE void fetch_ahead(const double *c, int32_t rows, ptrdiff_t step) {
   for (int32_t i = 0; i < rows; i++)
     for (int j = 0; j < TILE_COLUMNS; j += 8) __builtin_prefetch(c + i * step + j, 1);
 }
 
-/** `tile` on rows of a matrix, by whichever way its size needs. */
+/** Computes a tile of a matrix, complete or partial. */
 static inline void tile_in_rows(action does, int32_t k, operands of, int32_t rows, int32_t columns, double *c, ptrdiff_t step) {
   if (rows < TILE_ROWS || columns % LANES != 0) tile_at_edge(does, k, of, rows, columns, c, step);
   else tile(does, k, of, columns, in_rows(c, step));

@@ -1,6 +1,6 @@
 import { subtractProduct } from './products';
 import { isNative, nativeCholesky } from './native';
-import { pack, panelBytes, panelsOf } from './pack';
+import { pack, computePanelBytes, countPanels } from './pack';
 import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
 
@@ -20,7 +20,7 @@ const NATIVE_PRODUCTS: f64 = 16;
 const PIVOT_BYTES: usize = 128;
 
 export function choleskyScratch(n: i32): usize {
-  const own = EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>panelsOf(n) * panelBytes(WIDTH);
+  const own = EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>countPanels(n) * computePanelBytes(WIDTH);
   return max(own, NATIVE_ROOM + <usize>n * (<usize>WIDTH << 3));
 }
 
@@ -52,14 +52,14 @@ export function cholesky(a: usize, n: i32, scratch: usize): i32 {
 
 /** Factors the square block at the top of the panels. `pivots` receives 1/l_jj of the current tile. */
 function factorBlock(width: i32, packed: usize, pivots: usize): i32 {
-  const bytes = panelBytes(width);
+  const bytes = computePanelBytes(width);
   for (let j = 0; j < width; j += 4) {
     const columns = min(4, width - j);
     const row = packed + <usize>(j >> 2) * bytes;
-    for (let p = j >> 2; p < panelsOf(width); p++) updateTile(j, columns, row, packed + <usize>p * bytes);
-    const failed = factorTile(row + panelBytes(j), columns, pivots);
+    for (let p = j >> 2; p < countPanels(width); p++) updateTile(j, columns, row, packed + <usize>p * bytes);
+    const failed = factorTile(row + computePanelBytes(j), columns, pivots);
     if (failed < columns) return j + failed;
-    for (let p = (j >> 2) + 1; p < panelsOf(width); p++) solveTile(columns, row + panelBytes(j), packed + <usize>p * bytes + panelBytes(j), pivots);
+    for (let p = (j >> 2) + 1; p < countPanels(width); p++) solveTile(columns, row + computePanelBytes(j), packed + <usize>p * bytes + computePanelBytes(j), pivots);
   }
   return width;
 }
@@ -68,15 +68,15 @@ function factorBlock(width: i32, packed: usize, pivots: usize): i32 {
  * Solves the rows below the block: each panel is solved against the whole block while it is in the first-level cache.
  */
 function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void {
-  const bytes = panelBytes(width);
-  for (let p = panelsOf(width); p < panelsOf(height); p++) {
+  const bytes = computePanelBytes(width);
+  for (let p = countPanels(width); p < countPanels(height); p++) {
     const panel = packed + <usize>p * bytes;
     for (let j = 0; j < width; j += 4) {
       const columns = min(4, width - j);
       const row = packed + <usize>(j >> 2) * bytes;
       updateTile(j, columns, row, panel);
-      invertPivots(row + panelBytes(j), columns, pivots);
-      solveTile(columns, row + panelBytes(j), panel + panelBytes(j), pivots);
+      invertPivots(row + computePanelBytes(j), columns, pivots);
+      solveTile(columns, row + computePanelBytes(j), panel + computePanelBytes(j), pivots);
     }
   }
 }
@@ -85,17 +85,17 @@ function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void 
 // @ts-ignore: decorator
 @inline
 function updateTile(j: i32, columns: i32, row: usize, panel: usize): void {
-  if (columns == 4) subtractTile(j, row, panel, panel + panelBytes(j), 32);
+  if (columns == 4) subtractTile(j, row, panel, panel + computePanelBytes(j), 32);
   else updateColumns(j, columns, row, panel);
 }
 
 function updateColumns(j: i32, columns: i32, row: usize, panel: usize): void {
   for (let s = 0; s < columns; s++) {
-    const target = panel + panelBytes(j + s);
+    const target = panel + computePanelBytes(j + s);
     for (let k = 0; k < j; k++) {
-      const factor = v128.load_splat<f64>(row + panelBytes(k) + (<usize>s << 3));
-      v128.store(target, subtractProduct(v128.load(target), factor, v128.load(panel + panelBytes(k))));
-      v128.store(target, subtractProduct(v128.load(target, 16), factor, v128.load(panel + panelBytes(k), 16)), 16);
+      const factor = v128.load_splat<f64>(row + computePanelBytes(k) + (<usize>s << 3));
+      v128.store(target, subtractProduct(v128.load(target), factor, v128.load(panel + computePanelBytes(k))));
+      v128.store(target, subtractProduct(v128.load(target, 16), factor, v128.load(panel + computePanelBytes(k), 16)), 16);
     }
   }
 }
@@ -151,20 +151,20 @@ function solveTile(columns: i32, diagonal: usize, at: usize, pivots: usize): voi
 
 /** Writes the factored columns back, the lower triangle only. */
 function unpack(corner: usize, ld: usize, height: i32, width: i32, packed: usize): void {
-  const bytes = panelBytes(width);
+  const bytes = computePanelBytes(width);
   for (let i = 0; i < height; i++) {
     const row = corner + <usize>i * ld;
     const panel = packed + <usize>(i >> 2) * bytes + (<usize>(i & 3) << 3);
     const end = min(width, i + 1);
-    for (let j = 0; j < end; j++) store<f64>(row + (<usize>j << 3), load<f64>(panel + panelBytes(j)));
+    for (let j = 0; j < end; j++) store<f64>(row + (<usize>j << 3), load<f64>(panel + computePanelBytes(j)));
   }
 }
 
 /** Updates the lower tiles right of the block: A22 -= L21 L21', with the panels as both operands. */
 function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packed: usize, left: usize, edge: usize): void {
-  const bytes = panelBytes(width);
-  const panels = panelsOf(height);
-  const first = panelsOf(width); // width is a multiple of 4 if there are columns right of the block
+  const bytes = computePanelBytes(width);
+  const panels = countPanels(height);
+  const first = countPanels(width); // width is a multiple of 4 if there are columns right of the block
   for (let block = first; block < panels; block += 32) {
     const blockEnd = min(block + 32, panels);
     for (let p = block; p < panels; p++) {

@@ -131,10 +131,10 @@ export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, ou
   memory.fill(out, 0, row);
   let t = 0;
   for (; t + BAND <= rows; t += BAND) {
-    const w0 = weightAt(weights, t);
-    const w1 = weightAt(weights, t + 1);
-    const w2 = weightAt(weights, t + 2);
-    const w3 = weightAt(weights, t + 3);
+    const w0 = readWeight(weights, t);
+    const w1 = readWeight(weights, t + 1);
+    const w2 = readWeight(weights, t + 2);
+    const w3 = readWeight(weights, t + 3);
     for (let j: usize = 0; j < even; j += 16) {
       const at = x + j;
       let sum = f64x2.add(v128.load(out + j), f64x2.mul(w0, v128.load(at)));
@@ -142,26 +142,26 @@ export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, ou
       sum = f64x2.add(sum, f64x2.mul(w2, v128.load(at + 2 * row)));
       v128.store(out + j, f64x2.add(sum, f64x2.mul(w3, v128.load(at + 3 * row))));
     }
-    if (even < row) for (let k = 0; k < BAND; k++) addLast(weightAt(weights, t + k), x + <usize>k * row + even, out + even);
+    if (even < row) for (let k = 0; k < BAND; k++) addLastColumn(readWeight(weights, t + k), x + <usize>k * row + even, out + even);
     x += BAND * row;
   }
   for (; t < rows; t++) {
-    const w = weightAt(weights, t);
+    const w = readWeight(weights, t);
     for (let j: usize = 0; j < even; j += 16) v128.store(out + j, f64x2.add(v128.load(out + j), f64x2.mul(w, v128.load(x + j))));
-    if (even < row) addLast(w, x + even, out + even);
+    if (even < row) addLastColumn(w, x + even, out + even);
     x += row;
   }
 }
 
 // @ts-ignore: decorator
 @inline
-function weightAt(weights: usize, t: i32): v128 {
+function readWeight(weights: usize, t: i32): v128 {
   return weights === 0 ? f64x2.splat(1) : v128.load_splat<f64>(weights + (<usize>t << 3));
 }
 
 // @ts-ignore: decorator
 @inline
-function addLast(weight: v128, x: usize, out: usize): void {
+function addLastColumn(weight: v128, x: usize, out: usize): void {
   store<f64>(out, load<f64>(out) + f64x2.extract_lane(weight, 0) * load<f64>(x));
 }
 

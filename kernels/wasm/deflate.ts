@@ -1,4 +1,4 @@
-import { DEFLATED, int, KIND, list, ORDER, PLACE, POLES, real, setInt, setReal, SORTED, SOURCE, SQUARES, stride, vector, Z } from './merge-memory';
+import { DEFLATED, readInteger, KIND, getList, ORDER, POSITION, POLES, readReal, setInt, setReal, SORTED, SOURCE, SQUARES, stride, vector, Z } from './merge-memory';
 import { rotate } from './tridiagonal-ql';
 
 // Halves in which a row has nonzero entries.
@@ -7,22 +7,22 @@ const MIXED: i32 = 2;
 const RIGHT: i32 = 3;
 
 /** Computes z = (last column of the left rows, sign times the first column of the right rows) / sqrt 2. */
-export function couple(block: usize, left: i32, n: i32, sign: f64): void {
+export function mergeBlocks(block: usize, left: i32, n: i32, sign: f64): void {
   const z = vector(Z);
   for (let k = 0; k < left; k++) setReal(z, k, Math.SQRT1_2 * load<f64>(block + <usize>k * stride + (<usize>(left - 1) << 3)));
   for (let k = left; k < n; k++) setReal(z, k, sign * Math.SQRT1_2 * load<f64>(block + <usize>k * stride + (<usize>left << 3)));
 }
 
 export function mergeOrders(low: i32, left: i32, n: i32, d: usize): void {
-  const first = list(ORDER) + (<usize>low << 2);
+  const first = getList(ORDER) + (<usize>low << 2);
   const second = first + (<usize>left << 2);
-  const sorted = list(SORTED);
+  const sorted = getList(SORTED);
   let i = 0;
   let j = 0;
   for (let t = 0; t < n; t++) {
-    const takeFirst = j == n - left || (i < left && real(d, int(first, i)) <= real(d, left + int(second, j)));
-    if (takeFirst) setInt(sorted, t, int(first, i++));
-    else setInt(sorted, t, left + int(second, j++));
+    const takeFirst = j == n - left || (i < left && readReal(d, readInteger(first, i)) <= readReal(d, left + readInteger(second, j)));
+    if (takeFirst) setInt(sorted, t, readInteger(first, i++));
+    else setInt(sorted, t, left + readInteger(second, j++));
   }
 }
 
@@ -33,11 +33,11 @@ export function mergeOrders(low: i32, left: i32, n: i32, d: usize): void {
  */
 export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: usize): i32 {
   const z = vector(Z);
-  const sorted = list(SORTED);
-  const kind = list(KIND);
+  const sorted = getList(SORTED);
+  const kind = getList(KIND);
   let largest: f64 = 0;
   for (let k = 0; k < n; k++) {
-    largest = max(largest, max(abs(real(d, k)), abs(real(z, k))));
+    largest = max(largest, max(abs(readReal(d, k)), abs(readReal(z, k))));
     setInt(kind, k, k < left ? LEFT : RIGHT);
   }
   const tolerance = 8 * f64.EPSILON * largest;
@@ -45,25 +45,25 @@ export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: 
   let aside = 0;
   let previous = -1;
   for (let t = 0; t < n; t++) {
-    const next = int(sorted, t);
-    if (rho * abs(real(z, next)) <= tolerance) {
-      setInt(list(DEFLATED), aside++, next);
+    const next = readInteger(sorted, t);
+    if (rho * abs(readReal(z, next)) <= tolerance) {
+      setInt(getList(DEFLATED), aside++, next);
       continue;
     }
     if (previous >= 0) {
-      if (rotateAway(previous, next, tolerance, n, block, d)) setInt(list(DEFLATED), aside++, previous);
-      else keep(kept++, previous, d);
+      if (rotateAway(previous, next, tolerance, n, block, d)) setInt(getList(DEFLATED), aside++, previous);
+      else keepEntry(kept++, previous, d);
     }
     previous = next;
   }
-  if (previous >= 0) keep(kept++, previous, d);
+  if (previous >= 0) keepEntry(kept++, previous, d);
   return kept;
 }
 
-function keep(at: i32, index: i32, d: usize): void {
-  const z = real(vector(Z), index);
-  setInt(list(SOURCE), at, index);
-  setReal(vector(POLES), at, real(d, index));
+function keepEntry(at: i32, index: i32, d: usize): void {
+  const z = readReal(vector(Z), index);
+  setInt(getList(SOURCE), at, index);
+  setReal(vector(POLES), at, readReal(d, index));
   setReal(vector(SQUARES), at, z * z);
 }
 
@@ -73,18 +73,18 @@ function keep(at: i32, index: i32, d: usize): void {
  */
 function rotateAway(p: i32, q: i32, tolerance: f64, n: i32, block: usize, d: usize): bool {
   const z = vector(Z);
-  const zp = real(z, p);
-  const zq = real(z, q);
+  const zp = readReal(z, p);
+  const zq = readReal(z, q);
   const tau = sqrt(zp * zp + zq * zq);
   const c = zq / tau;
   const s = -zp / tau;
-  const dp = real(d, p);
-  const dq = real(d, q);
+  const dp = readReal(d, p);
+  const dq = readReal(d, q);
   if (abs((dq - dp) * c * s) > tolerance) return false;
   setReal(z, q, tau);
   setReal(z, p, 0);
-  const kind = list(KIND);
-  if (int(kind, p) != int(kind, q)) setInt(kind, q, MIXED);
+  const kind = getList(KIND);
+  if (readInteger(kind, p) != readInteger(kind, q)) setInt(kind, q, MIXED);
   rotateRows(block + <usize>p * stride, block + <usize>q * stride, n, c, s);
   setReal(d, p, dp * c * c + dq * s * s);
   setReal(d, q, dp * s * s + dq * c * c);
@@ -101,11 +101,11 @@ function rotateRows(p: usize, q: usize, n: i32, c: f64, s: f64): void {
  * << 32).
  */
 export function groupRows(low: i32, kept: i32): i64 {
-  const kind = list(KIND);
+  const kind = getList(KIND);
   let lefts = 0;
   let mixed = 0;
   for (let k = 0; k < kept; k++) {
-    const own = int(kind, int(list(SOURCE), k));
+    const own = readInteger(kind, readInteger(getList(SOURCE), k));
     if (own == LEFT) lefts++;
     else if (own == MIXED) mixed++;
   }
@@ -113,8 +113,8 @@ export function groupRows(low: i32, kept: i32): i64 {
   let nextMixed = lefts;
   let nextRight = lefts + mixed;
   for (let k = 0; k < kept; k++) {
-    const own = int(kind, int(list(SOURCE), k));
-    setInt(list(PLACE), k, own == LEFT ? nextLeft++ : own == MIXED ? nextMixed++ : nextRight++);
+    const own = readInteger(kind, readInteger(getList(SOURCE), k));
+    setInt(getList(POSITION), k, own == LEFT ? nextLeft++ : own == MIXED ? nextMixed++ : nextRight++);
   }
   return <i64>lefts | (<i64>mixed << 32);
 }

@@ -1,9 +1,9 @@
-import { couple, deflate, groupRows, mergeOrders } from './deflate';
+import { mergeBlocks, deflate, groupRows, mergeOrders } from './deflate';
 import {
-  copies, DEFLATED, diagonal, insert, int, list, offDiagonal, openMergeMemory, ORDER, order, real, rowsAt, setInt, setReal, stride,
-  VALUES, vector, wanted,
+  copies, DEFLATED, diagonal, insert, readInteger, getList, offDiagonal, openMergeMemory, ORDER, order, readReal, rowsAddress, setInt, setReal, stride,
+  VALUES, vector, requestedCount,
 } from './merge-memory';
-import { findRoots, makeVectors, multiplyRows, saveRows } from './merged-rows';
+import { findRoots, computeVectors, multiplyRows, saveRows } from './merged-rows';
 import { tridiagonalQl } from './tridiagonal-ql';
 
 /** Maximum order of a problem that is solved directly. */
@@ -20,7 +20,7 @@ export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usiz
   openMergeMemory(d, e, n, count, q, scratch);
   memory.fill(q, 0, <usize>n * stride);
   // Deflation compares values with entries of unit vectors, so the matrix is first scaled to size 1, exactly.
-  const scale = powerNear(d, e, n);
+  const scale = findScalePower(d, e, n);
   rescale(d, n, scale);
   rescale(e, n, scale);
   if (!solve(0, n)) return false;
@@ -30,9 +30,9 @@ export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usiz
 }
 
 /** Returns the power of two that scales the largest entry into [1, 2). */
-function powerNear(d: usize, e: usize, n: i32): f64 {
+function findScalePower(d: usize, e: usize, n: i32): f64 {
   let largest: f64 = 0;
-  for (let i = 0; i < n; i++) largest = max(largest, max(abs(real(d, i)), abs(real(e, i))));
+  for (let i = 0; i < n; i++) largest = max(largest, max(abs(readReal(d, i)), abs(readReal(e, i))));
   let scale: f64 = 1;
   for (; largest >= 2; largest *= 0.5) scale *= 0.5;
   for (; largest > 0 && largest < 1 && scale < 1e300; largest *= 2) scale *= 2;
@@ -40,28 +40,28 @@ function powerNear(d: usize, e: usize, n: i32): f64 {
 }
 
 function rescale(values: usize, n: i32, factor: f64): void {
-  for (let i = 0; i < n; i++) setReal(values, i, factor * real(values, i));
+  for (let i = 0; i < n; i++) setReal(values, i, factor * readReal(values, i));
 }
 
 function solve(low: i32, n: i32): bool {
   if (n <= LEAF) return solveLeaf(low, n);
   const left = n >> 1;
   const cut = low + left;
-  const coupling = real(offDiagonal, cut - 1);
+  const coupling = readReal(offDiagonal, cut - 1);
   const rho = abs(coupling);
-  setReal(diagonal, cut - 1, real(diagonal, cut - 1) - rho);
-  setReal(diagonal, cut, real(diagonal, cut) - rho);
+  setReal(diagonal, cut - 1, readReal(diagonal, cut - 1) - rho);
+  setReal(diagonal, cut, readReal(diagonal, cut) - rho);
   if (!solve(low, left) || !solve(cut, n - left)) return false;
   merge(low, left, n - left, rho, coupling < 0 ? -1 : 1);
   return true;
 }
 
 function solveLeaf(low: i32, n: i32): bool {
-  const block = rowsAt + <usize>low * (stride + 8);
+  const block = rowsAddress + <usize>low * (stride + 8);
   for (let i = 0; i < n; i++) store<f64>(block + <usize>i * (stride + 8), 1);
   const d = diagonal + (<usize>low << 3);
   if (!tridiagonalQl(d, offDiagonal + (<usize>low << 3), n, block, n, stride)) return false;
-  const sorted = list(ORDER) + (<usize>low << 2);
+  const sorted = getList(ORDER) + (<usize>low << 2);
   for (let i = 0; i < n; i++) insert(sorted, i, i, d);
   return true;
 }
@@ -71,9 +71,9 @@ function solveLeaf(low: i32, n: i32): bool {
  */
 function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   const n = left + right;
-  const block = rowsAt + <usize>low * (stride + 8);
+  const block = rowsAddress + <usize>low * (stride + 8);
   const d = diagonal + (<usize>low << 3);
-  couple(block, left, n, sign);
+  mergeBlocks(block, left, n, sign);
   mergeOrders(low, left, n, d);
   const kept = deflate(low, left, n, 2 * rho, block, d);
   const counts = groupRows(low, kept);
@@ -81,8 +81,8 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   if (kept > 0) {
     findRoots(kept, 2 * rho);
     // Roots ascend, so the last merge needs only the last rows.
-    const first = n == order ? max(0, kept - wanted) : 0;
-    makeVectors(low, first, kept);
+    const first = n == order ? max(0, kept - requestedCount) : 0;
+    computeVectors(low, first, kept);
     multiplyRows(left, right, first, kept, counts, block);
   }
   finishOrder(low, n, kept, d);
@@ -91,28 +91,28 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
 /** Assigns values to their rows, and computes the ascending order of all rows. */
 function finishOrder(low: i32, n: i32, kept: i32, d: usize): void {
   memory.copy(d, vector(VALUES), <usize>n << 3);
-  const sorted = list(ORDER) + (<usize>low << 2);
-  const aside = list(DEFLATED);
+  const sorted = getList(ORDER) + (<usize>low << 2);
+  const aside = getList(DEFLATED);
   for (let k = 0; k < n - kept; k++) insert(aside, k, kept + k, d);
   let i = 0;
   let j = 0;
   for (let t = 0; t < n; t++) {
-    const takeKept = j == n - kept || (i < kept && real(d, i) <= real(d, int(aside, j)));
+    const takeKept = j == n - kept || (i < kept && readReal(d, i) <= readReal(d, readInteger(aside, j)));
     if (takeKept) setInt(sorted, t, i++);
-    else setInt(sorted, t, int(aside, j++));
+    else setInt(sorted, t, readInteger(aside, j++));
   }
 }
 
 /** Sorts the values and the requested rows in ascending order at the very end: merges only maintain lists. */
 function sortRows(n: i32): void {
-  const sorted = list(ORDER);
-  const first = n - wanted;
+  const sorted = getList(ORDER);
+  const first = n - requestedCount;
   for (let t = 0; t < n; t++) {
-    const from = int(sorted, t);
-    setReal(vector(VALUES), t, real(diagonal, from));
-    if (t >= first) memory.copy(copies + <usize>t * stride, rowsAt + <usize>from * stride, stride);
+    const from = readInteger(sorted, t);
+    setReal(vector(VALUES), t, readReal(diagonal, from));
+    if (t >= first) memory.copy(copies + <usize>t * stride, rowsAddress + <usize>from * stride, stride);
   }
   memory.copy(diagonal, vector(VALUES), stride);
   const skip = <usize>first * stride;
-  memory.copy(rowsAt + skip, copies + skip, <usize>wanted * stride);
+  memory.copy(rowsAddress + skip, copies + skip, <usize>requestedCount * stride);
 }

@@ -1,5 +1,5 @@
 import { isNative, nativeProduct, nativeScratch } from './native';
-import { pack, panelBytes, panelsOf } from './pack';
+import { pack, computePanelBytes, countPanels } from './pack';
 import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
 
@@ -15,7 +15,7 @@ const COLUMNS: i32 = 192;
 const PANELS_AT: usize = EDGE_BYTES + PANEL_SKEW;
 
 export function gemmScratch(): usize {
-  return max(nativeScratch(), PANELS_AT + spreadBytes(DEPTH) + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH));
+  return max(nativeScratch(), PANELS_AT + spreadBytes(DEPTH) + <usize>(countPanels(ROWS) + countPanels(COLUMNS)) * computePanelBytes(DEPTH));
 }
 
 /**
@@ -31,7 +31,7 @@ export function gemm(
 ): void {
   if (isNative(<f64>m * k * n)) return nativeProduct(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch);
   const left = scratch + PANELS_AT + spreadBytes(DEPTH);
-  const right = left + <usize>panelsOf(ROWS) * panelBytes(DEPTH);
+  const right = left + <usize>countPanels(ROWS) * computePanelBytes(DEPTH);
   for (let kk = 0; kk < k; kk += DEPTH) {
     const depth = min(DEPTH, k - kk);
     for (let jj = 0; jj < n; jj += COLUMNS) {
@@ -49,7 +49,7 @@ export function gemm(
 
 /** Adds the tiles of one block; with `upper` only entries whose column is at least row + `below`. */
 function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usize, ldc: usize, sign: f64, upper: bool, below: i32, edge: usize): void {
-  const bytes = panelBytes(depth);
+  const bytes = computePanelBytes(depth);
   const panel = edge + PANELS_AT;
   for (let i = 0; i < m; i += 4) {
     const rows = min(4, m - i);

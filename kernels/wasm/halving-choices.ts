@@ -7,11 +7,11 @@ let firsts: usize = 0;
 let seconds: usize = 0;
 let average: usize = 0;
 let halfCount: f64 = 0;
-let least: f64 = 0;
-let one: usize = 0;
-let other: usize = 0;
-let oneRatios: usize = 0;
-let otherRatios: usize = 0;
+let bestRank: f64 = 0;
+let firstHalf: usize = 0;
+let secondHalf: usize = 0;
+let firstRatios: usize = 0;
+let secondRatios: usize = 0;
 let next: usize = 0;
 
 /**
@@ -42,33 +42,33 @@ export function halvingChoices(
   seconds = second;
   average = means;
   halfCount = half;
-  least = varianceMin;
-  one = scratch;
-  other = one + 2 * row * <usize>(size + 1);
-  oneRatios = other + 2 * row * <usize>(size + 1);
-  otherRatios = oneRatios + row;
+  bestRank = varianceMin;
+  firstHalf = scratch;
+  secondHalf = firstHalf + 2 * row * <usize>(size + 1);
+  firstRatios = secondHalf + 2 * row * <usize>(size + 1);
+  secondRatios = firstRatios + row;
   next = out;
-  memory.fill(one, 0, 2 * row);
-  memory.fill(other, 0, 2 * row);
-  place(0, 0, 0);
+  memory.fill(firstHalf, 0, 2 * row);
+  memory.fill(secondHalf, 0, 2 * row);
+  placeBlock(0, 0, 0);
 }
 
-function place(block: i32, inOne: i32, inOther: i32): void {
+function placeBlock(block: i32, inOne: i32, inOther: i32): void {
   if (block == blocks) {
     const step = 2 * row * <usize>size;
-    ratios(one + step, oneRatios);
-    ratios(other + step, otherRatios);
-    choose(oneRatios, otherRatios);
-    choose(otherRatios, oneRatios);
+    computeRatios(firstHalf + step, firstRatios);
+    computeRatios(secondHalf + step, secondRatios);
+    choose(firstRatios, secondRatios);
+    choose(secondRatios, firstRatios);
     return;
   }
   if (inOne < size) {
-    add(block, one + 2 * row * <usize>inOne);
-    place(block + 1, inOne + 1, inOther);
+    add(block, firstHalf + 2 * row * <usize>inOne);
+    placeBlock(block + 1, inOne + 1, inOther);
   }
   if (block > 0 && inOther < size) {
-    add(block, other + 2 * row * <usize>inOther);
-    place(block + 1, inOne, inOther + 1);
+    add(block, secondHalf + 2 * row * <usize>inOther);
+    placeBlock(block + 1, inOne, inOther + 1);
   }
 }
 
@@ -91,10 +91,10 @@ function addRow(terms: usize, to: usize, into: usize): void {
 }
 
 /** Computes Sharpe ratios from the sums of a half. */
-function ratios(sums: usize, into: usize): void {
+function computeRatios(sums: usize, into: usize): void {
   const half = f64x2.splat(halfCount);
   const degrees = f64x2.splat(halfCount - 1);
-  const limit = f64x2.splat(least);
+  const limit = f64x2.splat(bestRank);
   let means = average;
   let i = 0;
   for (; i + 2 <= variants; i += 2) {
@@ -110,13 +110,13 @@ function ratios(sums: usize, into: usize): void {
   if (i == variants) return;
   const sum = load<f64>(sums);
   const variance = (load<f64>(sums + row) - (sum * sum) / halfCount) / (halfCount - 1);
-  store<f64>(into, variance > least ? (load<f64>(means) + sum / halfCount) / sqrt(variance) : 0);
+  store<f64>(into, variance > bestRank ? (load<f64>(means) + sum / halfCount) / sqrt(variance) : 0);
 }
 
 /** Chooses on one half and computes the rank and ratio of the choice on the other half. */
 function choose(inside: usize, outside: usize): void {
   const value = load<f64>(outside + (<usize>best(inside) << 3));
-  store<f64>(next, rankOf(outside, value));
+  store<f64>(next, computeRank(outside, value));
   store<f64>(next + 8, value);
   next += 16;
 }
@@ -135,7 +135,7 @@ function best(values: usize): i32 {
   return at;
 }
 
-function rankOf(values: usize, value: f64): f64 {
+function computeRank(values: usize, value: f64): f64 {
   const own = f64x2.splat(value);
   // A true comparison is -1.
   let lower = i64x2.splat(0);

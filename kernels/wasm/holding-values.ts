@@ -9,19 +9,19 @@ export function holdingValues(
 ): void {
   let s = 0;
   for (; s + 4 <= sessions; s += 4) {
-    if (columns == 0) fourOfRun(rows, stride, units, count, start, out);
-    else fourOfEach(rows, stride, columns, units, count, start, out);
+    if (columns == 0) sumFourRuns(rows, stride, units, count, start, out);
+    else sumFourColumns(rows, stride, columns, units, count, start, out);
     rows += stride << 2;
     out += 32;
   }
   for (; s < sessions; s++) {
-    store<f64>(out, columns == 0 ? oneOfRun(rows, units, count, start) : oneOfEach(rows, columns, units, count, start));
+    store<f64>(out, columns == 0 ? sumRun(rows, units, count, start) : sumColumns(rows, columns, units, count, start));
     rows += stride;
     out += 8;
   }
 }
 
-function oneOfRun(row: usize, units: usize, count: i32, start: f64): f64 {
+function sumRun(row: usize, units: usize, count: i32, start: f64): f64 {
   let ab = f64x2.replace_lane(f64x2.splat(0), 0, start);
   let cd = f64x2.splat(0);
   let k = 0;
@@ -31,10 +31,10 @@ function oneOfRun(row: usize, units: usize, count: i32, start: f64): f64 {
     units += 32;
     row += 32;
   }
-  return sumOf(ab, cd, row, units, count - k);
+  return finishRunSum(ab, cd, row, units, count - k);
 }
 
-function fourOfRun(row: usize, stride: usize, units: usize, count: i32, start: f64, out: usize): void {
+function sumFourRuns(row: usize, stride: usize, units: usize, count: i32, start: f64, out: usize): void {
   const first = f64x2.replace_lane(f64x2.splat(0), 0, start);
   let row1 = row + stride;
   let row2 = row1 + stride;
@@ -65,34 +65,34 @@ function fourOfRun(row: usize, stride: usize, units: usize, count: i32, start: f
     row2 += 32;
     row3 += 32;
   }
-  store<f64>(out, sumOf(ab0, cd0, row, units, count - k));
-  store<f64>(out, sumOf(ab1, cd1, row1, units, count - k), 8);
-  store<f64>(out, sumOf(ab2, cd2, row2, units, count - k), 16);
-  store<f64>(out, sumOf(ab3, cd3, row3, units, count - k), 24);
+  store<f64>(out, finishRunSum(ab0, cd0, row, units, count - k));
+  store<f64>(out, finishRunSum(ab1, cd1, row1, units, count - k), 8);
+  store<f64>(out, finishRunSum(ab2, cd2, row2, units, count - k), 16);
+  store<f64>(out, finishRunSum(ab3, cd3, row3, units, count - k), 24);
 }
 
 /** Adds the four sums of a session; securities after the last group of four are added to the first sum. */
 @inline
-function sumOf(ab: v128, cd: v128, row: usize, units: usize, rest: i32): f64 {
+function finishRunSum(ab: v128, cd: v128, row: usize, units: usize, rest: i32): f64 {
   let a = f64x2.extract_lane(ab, 0);
   for (let k = 0; k < rest; k++) a += load<f64>(units + (<usize>k << 3)) * load<f64>(row + (<usize>k << 3));
   return a + f64x2.extract_lane(ab, 1) + (f64x2.extract_lane(cd, 0) + f64x2.extract_lane(cd, 1));
 }
 
-function oneOfEach(row: usize, columns: usize, units: usize, count: i32, start: f64): f64 {
+function sumColumns(row: usize, columns: usize, units: usize, count: i32, start: f64): f64 {
   let ab = f64x2.replace_lane(f64x2.splat(0), 0, start);
   let cd = f64x2.splat(0);
   let k = 0;
   for (; k + 4 <= count; k += 4) {
-    ab = f64x2.add(ab, f64x2.mul(v128.load(units), pair(row, placeOf(columns, 0), placeOf(columns, 4))));
-    cd = f64x2.add(cd, f64x2.mul(v128.load(units, 16), pair(row, placeOf(columns, 8), placeOf(columns, 12))));
+    ab = f64x2.add(ab, f64x2.mul(v128.load(units), loadPair(row, getColumnAddress(columns, 0), getColumnAddress(columns, 4))));
+    cd = f64x2.add(cd, f64x2.mul(v128.load(units, 16), loadPair(row, getColumnAddress(columns, 8), getColumnAddress(columns, 12))));
     units += 32;
     columns += 16;
   }
-  return sumOfEach(ab, cd, row, columns, units, count - k);
+  return finishColumnSum(ab, cd, row, columns, units, count - k);
 }
 
-function fourOfEach(row: usize, stride: usize, columns: usize, units: usize, count: i32, start: f64, out: usize): void {
+function sumFourColumns(row: usize, stride: usize, columns: usize, units: usize, count: i32, start: f64, out: usize): void {
   const first = f64x2.replace_lane(f64x2.splat(0), 0, start);
   const row1 = row + stride;
   const row2 = row1 + stride;
@@ -107,44 +107,44 @@ function fourOfEach(row: usize, stride: usize, columns: usize, units: usize, cou
   let cd3 = cd0;
   let k = 0;
   for (; k + 4 <= count; k += 4) {
-    const p = placeOf(columns, 0);
-    const q = placeOf(columns, 4);
+    const p = getColumnAddress(columns, 0);
+    const q = getColumnAddress(columns, 4);
     const pq = v128.load(units);
-    ab0 = f64x2.add(ab0, f64x2.mul(pq, pair(row, p, q)));
-    ab1 = f64x2.add(ab1, f64x2.mul(pq, pair(row1, p, q)));
-    ab2 = f64x2.add(ab2, f64x2.mul(pq, pair(row2, p, q)));
-    ab3 = f64x2.add(ab3, f64x2.mul(pq, pair(row3, p, q)));
-    const r = placeOf(columns, 8);
-    const s = placeOf(columns, 12);
+    ab0 = f64x2.add(ab0, f64x2.mul(pq, loadPair(row, p, q)));
+    ab1 = f64x2.add(ab1, f64x2.mul(pq, loadPair(row1, p, q)));
+    ab2 = f64x2.add(ab2, f64x2.mul(pq, loadPair(row2, p, q)));
+    ab3 = f64x2.add(ab3, f64x2.mul(pq, loadPair(row3, p, q)));
+    const r = getColumnAddress(columns, 8);
+    const s = getColumnAddress(columns, 12);
     const rs = v128.load(units, 16);
-    cd0 = f64x2.add(cd0, f64x2.mul(rs, pair(row, r, s)));
-    cd1 = f64x2.add(cd1, f64x2.mul(rs, pair(row1, r, s)));
-    cd2 = f64x2.add(cd2, f64x2.mul(rs, pair(row2, r, s)));
-    cd3 = f64x2.add(cd3, f64x2.mul(rs, pair(row3, r, s)));
+    cd0 = f64x2.add(cd0, f64x2.mul(rs, loadPair(row, r, s)));
+    cd1 = f64x2.add(cd1, f64x2.mul(rs, loadPair(row1, r, s)));
+    cd2 = f64x2.add(cd2, f64x2.mul(rs, loadPair(row2, r, s)));
+    cd3 = f64x2.add(cd3, f64x2.mul(rs, loadPair(row3, r, s)));
     units += 32;
     columns += 16;
   }
-  store<f64>(out, sumOfEach(ab0, cd0, row, columns, units, count - k));
-  store<f64>(out, sumOfEach(ab1, cd1, row1, columns, units, count - k), 8);
-  store<f64>(out, sumOfEach(ab2, cd2, row2, columns, units, count - k), 16);
-  store<f64>(out, sumOfEach(ab3, cd3, row3, columns, units, count - k), 24);
+  store<f64>(out, finishColumnSum(ab0, cd0, row, columns, units, count - k));
+  store<f64>(out, finishColumnSum(ab1, cd1, row1, columns, units, count - k), 8);
+  store<f64>(out, finishColumnSum(ab2, cd2, row2, columns, units, count - k), 16);
+  store<f64>(out, finishColumnSum(ab3, cd3, row3, columns, units, count - k), 24);
 }
 
 @inline
-function sumOfEach(ab: v128, cd: v128, row: usize, columns: usize, units: usize, rest: i32): f64 {
+function finishColumnSum(ab: v128, cd: v128, row: usize, columns: usize, units: usize, rest: i32): f64 {
   let a = f64x2.extract_lane(ab, 0);
   for (let k = 0; k < rest; k++)
-    a += load<f64>(units + (<usize>k << 3)) * load<f64>(row + placeOf(columns + (<usize>k << 2), 0));
+    a += load<f64>(units + (<usize>k << 3)) * load<f64>(row + getColumnAddress(columns + (<usize>k << 2), 0));
   return a + f64x2.extract_lane(ab, 1) + (f64x2.extract_lane(cd, 0) + f64x2.extract_lane(cd, 1));
 }
 
 /** Returns the byte offset of a security from the beginning of a row. */
 @inline
-function placeOf(columns: usize, offset: usize): usize {
+function getColumnAddress(columns: usize, offset: usize): usize {
   return <usize>load<i32>(columns + offset) << 3;
 }
 
 @inline
-function pair(row: usize, first: usize, second: usize): v128 {
+function loadPair(row: usize, first: usize, second: usize): v128 {
   return f64x2.replace_lane(v128.load64_zero(row + first), 1, load<f64>(row + second));
 }

@@ -17,10 +17,10 @@ export function mergeScratch(n: i32): usize {
 // Matrix of the current call.
 export let order: i32 = 0;
 /** Number of the largest eigenpairs whose vectors are computed. */
-export let wanted: i32 = 0;
+export let requestedCount: i32 = 0;
 export let diagonal: usize = 0;
 export let offDiagonal: usize = 0;
-export let rowsAt: usize = 0;
+export let rowsAddress: usize = 0;
 export let stride: usize = 0;
 export let vectors: usize = 0;
 export let copies: usize = 0;
@@ -30,10 +30,10 @@ export let product: usize = 0;
 /** Assigns the memory of a call in `scratch`. */
 export function openMergeMemory(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): void {
   order = n;
-  wanted = count;
+  requestedCount = count;
   diagonal = d;
   offDiagonal = e;
-  rowsAt = q;
+  rowsAddress = q;
   stride = <usize>n << 3;
   vectors = scratch;
   copies = scratch + <usize>VECTORS * stride;
@@ -50,19 +50,19 @@ export function vector(k: i32): usize {
 /** Returns the address of integer list k of a merge, indexed from the start of the whole matrix. */
 // @ts-ignore: decorator
 @inline
-export function list(k: i32): usize {
+export function getList(k: i32): usize {
   return vectors + <usize>INTEGERS * stride + <usize>k * (<usize>order << 2);
 }
 export const ORDER: i32 = 0;
 export const SORTED: i32 = 1;
 export const KIND: i32 = 2;
 export const SOURCE: i32 = 3;
-export const PLACE: i32 = 4;
+export const POSITION: i32 = 4;
 export const DEFLATED: i32 = 5;
 
 // @ts-ignore: decorator
 @inline
-export function int(p: usize, i: i32): i32 {
+export function readInteger(p: usize, i: i32): i32 {
   return load<i32>(p + (<usize>i << 2));
 }
 
@@ -74,7 +74,7 @@ export function setInt(p: usize, i: i32, value: i32): void {
 
 // @ts-ignore: decorator
 @inline
-export function real(p: usize, i: i32): f64 {
+export function readReal(p: usize, i: i32): f64 {
   return load<f64>(p + (<usize>i << 3));
 }
 
@@ -86,10 +86,10 @@ export function setReal(p: usize, i: i32, value: f64): void {
 
 /** Inserts an index into a list sorted ascending by value. */
 export function insert(sorted: usize, count: i32, index: i32, values: usize): void {
-  const value = real(values, index);
+  const value = readReal(values, index);
   let at = count;
-  while (at > 0 && real(values, int(sorted, at - 1)) > value) {
-    setInt(sorted, at, int(sorted, at - 1));
+  while (at > 0 && readReal(values, readInteger(sorted, at - 1)) > value) {
+    setInt(sorted, at, readInteger(sorted, at - 1));
     at--;
   }
   setInt(sorted, at, index);

@@ -1,4 +1,4 @@
-import { copies, DEFLATED, int, list, LOEWNER, mixing, PLACE, POLES, product, real, ROW, setReal, SOURCE, SQUARES, stride, VALUES, vector, Z } from './merge-memory';
+import { copies, DEFLATED, readInteger, getList, LOEWNER, mixing, POSITION, POLES, product, readReal, ROW, setReal, SOURCE, SQUARES, stride, VALUES, vector, Z } from './merge-memory';
 import { secularRoot } from './secular';
 import { teamGemm } from './team';
 
@@ -13,17 +13,17 @@ export function saveRows(low: i32, left: i32, n: i32, kept: i32, counts: i64, bl
   const rightBytes = <usize>(n - left) << 3;
   const rightCopies = copies + <usize>(lefts + mixed) * leftBytes;
   for (let k = 0; k < kept; k++) {
-    const row = block + <usize>int(list(SOURCE), k) * stride;
-    const place = int(list(PLACE), k);
+    const row = block + <usize>readInteger(getList(SOURCE), k) * stride;
+    const place = readInteger(getList(POSITION), k);
     if (place < lefts + mixed) memory.copy(copies + <usize>place * leftBytes, row, leftBytes);
     if (place >= lefts) memory.copy(rightCopies + <usize>(place - lefts) * rightBytes, row + leftBytes, rightBytes);
   }
   const asideCopies = rightCopies + <usize>(kept - lefts) * rightBytes;
   const bytes = <usize>n << 3;
   for (let k = 0; k < n - kept; k++) {
-    const index = int(list(DEFLATED), k);
+    const index = readInteger(getList(DEFLATED), k);
     memory.copy(asideCopies + <usize>k * bytes, block + <usize>index * stride, bytes);
-    setReal(vector(VALUES), kept + k, real(d, index));
+    setReal(vector(VALUES), kept + k, readReal(d, index));
   }
   for (let k = 0; k < kept; k++) memory.fill(block + <usize>k * stride, 0, bytes);
   for (let k = 0; k < n - kept; k++) memory.copy(block + <usize>(kept + k) * stride, asideCopies + <usize>k * bytes, bytes);
@@ -41,21 +41,21 @@ export function findRoots(kept: i32, rho: f64): void {
  * Replaces the distances, from row `first` on, by unit eigenvectors of D + rho z z', with z recomputed so that the
  * computed roots are exact for it.
  */
-export function makeVectors(low: i32, first: i32, kept: i32): void {
+export function computeVectors(low: i32, first: i32, kept: i32): void {
   const row = <usize>kept << 3;
   const poles = vector(POLES);
   const zs = vector(LOEWNER);
-  for (let j = 0; j < kept; j++) setReal(zs, j, -real(mixing + <usize>j * row, j));
+  for (let j = 0; j < kept; j++) setReal(zs, j, -readReal(mixing + <usize>j * row, j));
   for (let i = 0; i < kept; i++) {
-    const pole = real(poles, i);
+    const pole = readReal(poles, i);
     const distances = mixing + <usize>i * row;
     multiplyRatios(0, i, pole, distances, poles, zs);
     multiplyRatios(i + 1, kept, pole, distances, poles, zs);
   }
   const z = vector(Z);
   for (let j = 0; j < kept; j++) {
-    const root = sqrt(abs(real(zs, j)));
-    setReal(zs, j, real(z, int(list(SOURCE), j)) < 0 ? -root : root);
+    const root = sqrt(abs(readReal(zs, j)));
+    setReal(zs, j, readReal(z, readInteger(getList(SOURCE), j)) < 0 ? -root : root);
   }
   for (let i = first; i < kept; i++) normaliseRow(mixing + <usize>i * row, kept, zs);
 }
@@ -69,19 +69,19 @@ function multiplyRatios(from: i32, to: i32, pole: f64, distances: usize, poles: 
     const ratio = f64x2.div(v128.load(distances + o), f64x2.sub(v128.load(poles + o), own));
     v128.store(zs + o, f64x2.mul(v128.load(zs + o), ratio));
   }
-  if (j < to) setReal(zs, j, real(zs, j) * (real(distances, j) / (real(poles, j) - pole)));
+  if (j < to) setReal(zs, j, readReal(zs, j) * (readReal(distances, j) / (readReal(poles, j) - pole)));
 }
 
 function normaliseRow(row: usize, kept: i32, zs: usize): void {
   const values = vector(ROW);
   let norm2: f64 = 0;
   for (let j = 0; j < kept; j++) {
-    const value = real(zs, j) / real(row, j);
+    const value = readReal(zs, j) / readReal(row, j);
     setReal(values, j, value);
     norm2 += value * value;
   }
   const factor = 1 / sqrt(norm2);
-  for (let j = 0; j < kept; j++) setReal(row, int(list(PLACE), j), factor * real(values, j));
+  for (let j = 0; j < kept; j++) setReal(row, readInteger(getList(POSITION), j), factor * readReal(values, j));
 }
 
 /** Computes the new rows, from row `first` on, as mixing x old rows, half by half. */

@@ -30,7 +30,7 @@ export declare function nativeSolveLowerTransposed(l: usize, n: i32, b: usize, c
 @external("native", "symvRows")
 export declare function nativeSymvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void;
 
-let from: f64 = Infinity;
+let nativeMinimum: f64 = Infinity;
 let scratchBytes: usize = 0;
 
 /**
@@ -38,7 +38,7 @@ let scratchBytes: usize = 0;
  * products need.
  */
 export function useNative(multiplyAdds: f64, scratch: usize): void {
-  from = multiplyAdds;
+  nativeMinimum = multiplyAdds;
   scratchBytes = scratch;
 }
 
@@ -46,7 +46,7 @@ export function useNative(multiplyAdds: f64, scratch: usize): void {
 // @ts-ignore: decorator
 @inline
 export function isNative(multiplyAdds: f64): bool {
-  return multiplyAdds >= from;
+  return multiplyAdds >= nativeMinimum;
 }
 
 /** Returns the minimum number of bytes of scratch memory of a product. */

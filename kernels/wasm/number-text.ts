@@ -45,14 +45,14 @@ export function writeNumber(value: f64, at: usize, powers: usize): usize {
   const hidden = biased == 0 ? fraction : fraction | 0x10000000000000;
   const q = biased == 0 ? -1074 : biased - 1075;
   if (q <= 0 && q > -53 && (hidden & ((<u64>1 << <u64>-q) - 1)) == 0) return writeDecimal(hidden >> <u64>-q, 0, at);
-  return shortest(hidden, q, fraction == 0 && biased > 1, at, powers);
+  return writeShortest(hidden, q, fraction == 0 && biased > 1, at, powers);
 }
 
 /**
  * Writes the shortest decimal in the rounding interval of c 2^q. @source R. Giulietti, The Schubfach way to render
  * doubles, 2021
  */
-function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize): usize {
+function writeShortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize): usize {
   const odd = c & 1;
   const k = lowerIsCloser ? (q * 1262611 - 524031) >> 22 : (q * 1262611) >> 22;
   const h = <u64>(q + ((-k * 1741647) >> 19) + 1);
@@ -63,18 +63,18 @@ function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize)
   // it.
   const center = c << (2 + h);
   const bottom = low * center;
-  const carry = mulHigh(low, center);
+  const carry = multiplyHigh(low, center);
   const first = high * center;
   const mid = first + carry;
-  const top = mulHigh(high, center) + (mid < first ? 1 : 0);
+  const top = multiplyHigh(high, center) + (mid < first ? 1 : 0);
   const middle = toOdd(top, mid);
   // Computes power x 2^(h + 1), with h from 1 to 4, or half of it if the next smaller number is nearer.
-  const upper = above(top, mid, bottom, high, low, h + 1) - odd;
-  const lower = below(top, mid, bottom, high, low, lowerIsCloser ? h : h + 1) + odd;
+  const upper = roundUpProduct(top, mid, bottom, high, low, h + 1) - odd;
+  const lower = roundDownProduct(top, mid, bottom, high, low, lowerIsCloser ? h : h + 1) + odd;
 
   const s = middle >> 2;
   if (s >= 10) {
-    const tens = tenthOf(s);
+    const tens = divideByTen(s);
     const isBelow = lower <= 40 * tens;
     const isAbove = 40 * tens + 40 <= upper;
     if (isBelow != isAbove) return writeDecimal(tens + (isAbove ? 1 : 0), k + 1, at);
@@ -95,7 +95,7 @@ function toOdd(top: u64, mid: u64): u64 {
 
 /** Returns the rounded high part, like `toOdd`, of the product plus a power shifted by 1 to 5 bits. */
 @inline
-function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
+function roundUpProduct(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const addend = (high << shift) | (low >> (64 - shift));
   const carry: u64 = bottom + (low << shift) < bottom ? 1 : 0;
   const sum = mid + addend;
@@ -105,7 +105,7 @@ function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64)
 
 /** Returns the rounded high part, like `toOdd`, of the product less a power shifted by 1 to 5 bits. */
 @inline
-function below(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
+function roundDownProduct(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const part = (high << shift) | (low >> (64 - shift));
   const borrow: u64 = bottom < low << shift ? 1 : 0;
   const rest = mid - part;
@@ -114,7 +114,7 @@ function below(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64)
 }
 
 @inline
-function mulHigh(a: u64, b: u64): u64 {
+function multiplyHigh(a: u64, b: u64): u64 {
   const a0 = a & 0xffffffff;
   const a1 = a >> 32;
   const b0 = b & 0xffffffff;
@@ -127,13 +127,13 @@ function mulHigh(a: u64, b: u64): u64 {
 
 /** Divisions by 10 and by 10^8, exact for all 64-bit values: a multiplication is faster. */
 @inline
-function tenthOf(value: u64): u64 {
-  return mulHigh(value, 0xcccccccccccccccd) >> 3;
+function divideByTen(value: u64): u64 {
+  return multiplyHigh(value, 0xcccccccccccccccd) >> 3;
 }
 
 @inline
-function withoutEight(value: u64): u64 {
-  return mulHigh(value, 0xabcc77118461cefd) >> 26;
+function removeEightDigits(value: u64): u64 {
+  return multiplyHigh(value, 0xabcc77118461cefd) >> 26;
 }
 
 /**
@@ -141,17 +141,17 @@ function withoutEight(value: u64): u64 {
  * otherwise. Overwrites bytes after the text.
  */
 function writeDecimal(digits: u64, k: i32, at: usize): usize {
-  const upper = withoutEight(digits);
+  const upper = removeEightDigits(digits);
   let lead = <u32>upper / 100000000;
   // One digit per byte, the first in the lowest byte: zeros are counted and the point is inserted by bit operations.
-  let first = eightDigits(<u32>upper - lead * 100000000);
-  let last = eightDigits(<u32>(digits - upper * 100000000));
+  let first = formatEightDigits(<u32>upper - lead * 100000000);
+  let last = formatEightDigits(<u32>(digits - upper * 100000000));
   let n = 16 - <i32>(last != 0 ? clz(last) >> 3 : 8 + (clz(first) >> 3));
   let point = 17 + k;
   if (lead == 0) {
     const zeros = <i32>(first != 0 ? ctz(first) >> 3 : 8 + (ctz(last) >> 3));
-    first = firstFrom(first, last, zeros);
-    last = lastFrom(last, zeros);
+    first = shiftFirstDigits(first, last, zeros);
+    last = shiftLastDigits(last, zeros);
     n -= zeros;
     point -= zeros + 1;
   }
@@ -166,18 +166,18 @@ function writeDecimal(digits: u64, k: i32, at: usize): usize {
     store<u64>(at, BELOW_ONE);
     at += 2 - point;
     if (lead != 0) store<u8>(at++, ZERO + <u8>lead);
-    return writeBoth(first, last, n, at);
+    return writeDigits(first, last, n, at);
   }
   if (lead == 0) {
     lead = <u32>first & 0xff;
-    first = firstFrom(first, last, 1);
+    first = shiftFirstDigits(first, last, 1);
     last >>= 8;
     n--;
   }
   store<u8>(at++, ZERO + <u8>lead);
   if (n > 0) {
     store<u8>(at++, POINT);
-    at = writeBoth(first, last, n, at);
+    at = writeDigits(first, last, n, at);
   }
   return writeExponent(point - 1, at);
 }
@@ -185,15 +185,15 @@ function writeDecimal(digits: u64, k: i32, at: usize): usize {
 /** Writes a whole number, or digits with `point` digits before the point. */
 @inline
 function writePlain(first: u64, last: u64, n: i32, point: i32, at: usize): usize {
-  writeBoth(first, last, n, at);
+  writeDigits(first, last, n, at);
   if (n <= point) return point <= 16 ? at + point : fillZeros(at + 16, point - 16);
   store<u8>(at + point, POINT);
-  return writeBoth(firstFrom(first, last, point), lastFrom(last, point), n - point, at + point + 1);
+  return writeDigits(shiftFirstDigits(first, last, point), shiftLastDigits(last, point), n - point, at + point + 1);
 }
 
 /** Writes n of sixteen digits. */
 @inline
-function writeBoth(first: u64, last: u64, n: i32, at: usize): usize {
+function writeDigits(first: u64, last: u64, n: i32, at: usize): usize {
   store<u64>(at, first | ZEROS);
   store<u64>(at, last | ZEROS, 8);
   return at + n;
@@ -201,14 +201,14 @@ function writeBoth(first: u64, last: u64, n: i32, at: usize): usize {
 
 /** Returns the first eight of sixteen digits from position `from` on, 0 to 15. */
 @inline
-function firstFrom(first: u64, last: u64, from: i32): u64 {
+function shiftFirstDigits(first: u64, last: u64, from: i32): u64 {
   // A shift by 64 bits has no effect.
   const bits = <u64>(from << 3);
   return from < 8 ? (first >> bits) | ((last << 1) << (63 - bits)) : last >> (bits - 64);
 }
 
 @inline
-function lastFrom(last: u64, from: i32): u64 {
+function shiftLastDigits(last: u64, from: i32): u64 {
   return from < 8 ? last >> <u64>(from << 3) : 0;
 }
 
@@ -217,7 +217,7 @@ function lastFrom(last: u64, from: i32): u64 {
  * word.
  */
 @inline
-function eightDigits(value: u32): u64 {
+function formatEightDigits(value: u32): u64 {
   const upper = value / 10000;
   const fours = <u64>upper | (<u64>(value - upper * 10000) << 32);
   const hundreds = ((fours * 10486) >> 20) & 0x0000007f0000007f;

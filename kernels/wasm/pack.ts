@@ -3,14 +3,14 @@
 /** Returns the size of a packed panel of k entries in bytes. */
 // @ts-ignore: decorator
 @inline
-export function panelBytes(k: i32): usize {
+export function computePanelBytes(k: i32): usize {
   return <usize>k << 5;
 }
 
 /** Returns the number of panels for n vectors. */
 // @ts-ignore: decorator
 @inline
-export function panelsOf(n: i32): i32 {
+export function countPanels(n: i32): i32 {
   return (n + 3) >> 2;
 }
 
@@ -22,12 +22,12 @@ export function pack(from: usize, vectorStride: usize, entryStride: usize, vecto
   const whole = vectors >> 2;
   for (let p = 0; p < whole; p++) {
     const source = from + <usize>(p << 2) * vectorStride;
-    const target = to + <usize>p * panelBytes(k);
+    const target = to + <usize>p * computePanelBytes(k);
     if (vectorStride == 8) packAdjacent(source, entryStride, k, target);
     else packApart(source, vectorStride, entryStride, k, target);
   }
   const left = vectors & 3;
-  if (left > 0) packEdge(from + <usize>(whole << 2) * vectorStride, vectorStride, entryStride, left, k, to + <usize>whole * panelBytes(k));
+  if (left > 0) packEdge(from + <usize>(whole << 2) * vectorStride, vectorStride, entryStride, left, k, to + <usize>whole * computePanelBytes(k));
 }
 
 /** Packs four vectors whose entries are adjacent: two loads per entry. */

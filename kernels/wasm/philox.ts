@@ -22,7 +22,7 @@ export function startStream(seedLow: u32, seedHigh: u32, streamLow: u32, streamH
 }
 
 /** Returns the next word of the stream. */
-export function word(): u32 {
+export function drawWord(): u32 {
   if (used == 4) {
     advance();
     used = 0;

@@ -21,13 +21,13 @@ export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta
   let high: f64;
   let x: f64;
   if (last) {
-    high = rho * sum(z2, k);
+    high = rho * sumAll(z2, k);
     x = 0.5 * high;
   } else {
-    const half = 0.5 * (at(d, i + 1) - at(d, i));
-    evaluate(i, k, d, z2, at(d, i), half, delta);
+    const half = 0.5 * (readAt(d, i + 1) - readAt(d, i));
+    evaluate(i, k, d, z2, readAt(d, i), half, delta);
     const middle = inverseRho + psi + phi;
-    x = firstGuess(i, half + half, middle - at(z2, i) / at(delta, i) - at(z2, i + 1) / at(delta, i + 1), middle >= 0, z2);
+    x = computeFirstGuess(i, half + half, middle - readAt(z2, i) / readAt(delta, i) - readAt(z2, i + 1) / readAt(delta, i + 1), middle >= 0, z2);
     if (middle >= 0) {
       high = half;
     } else {
@@ -37,7 +37,7 @@ export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta
     }
     if (!(x > low && x < high)) x = 0.5 * (low + high);
   }
-  const base = at(d, origin);
+  const base = readAt(d, origin);
   for (let step = 0; step < STEPS_MAX; step++) {
     evaluate(last ? k - 2 : i, k, d, z2, base, x, delta);
     const value = inverseRho + psi + phi;
@@ -46,12 +46,12 @@ export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta
     if (abs(value) <= f64.EPSILON * noise) break;
     if (value < 0) low = x;
     else high = x;
-    let next = x + stepOf(at(delta, last ? k - 2 : i), at(delta, last ? k - 1 : i + 1), value, last);
+    let next = x + computeStep(readAt(delta, last ? k - 2 : i), readAt(delta, last ? k - 1 : i + 1), value, last);
     if (!(next > low && next < high)) next = bisect(low, high);
     if (next == x || high - low <= f64.EPSILON * max(abs(low), abs(high))) break;
     x = next;
   }
-  for (let j = 0; j < k; j++) store<f64>(delta + (<usize>j << 3), (at(d, j) - base) - x);
+  for (let j = 0; j < k; j++) store<f64>(delta + (<usize>j << 3), (readAt(d, j) - base) - x);
   return base + x;
 }
 
@@ -66,7 +66,7 @@ let partialSlope: f64 = 0;
 
 // @ts-ignore: decorator
 @inline
-function at(p: usize, i: i32): f64 {
+function readAt(p: usize, i: i32): f64 {
   return load<f64>(p + (<usize>i << 3));
 }
 
@@ -74,17 +74,17 @@ function at(p: usize, i: i32): f64 {
  * Computes psi, the terms up to `split`, phi, the terms after it, and their slopes. Writes d_j - base - x to `delta`.
  */
 function evaluate(split: i32, k: i32, d: usize, z2: usize, base: f64, x: f64, delta: usize): void {
-  terms(0, split + 1, d, z2, base, x, delta);
+  computeTerms(0, split + 1, d, z2, base, x, delta);
   psi = partial;
   psiSlope = partialSlope;
   magnitude = abs(partial);
-  terms(split + 1, k, d, z2, base, x, delta);
+  computeTerms(split + 1, k, d, z2, base, x, delta);
   phi = partial;
   phiSlope = partialSlope;
   magnitude += abs(partial);
 }
 
-function terms(from: i32, to: i32, d: usize, z2: usize, base: f64, x: f64, delta: usize): void {
+function computeTerms(from: i32, to: i32, d: usize, z2: usize, base: f64, x: f64, delta: usize): void {
   const bases = f64x2.splat(base);
   const xs = f64x2.splat(x);
   const one = f64x2.splat(1);
@@ -103,18 +103,18 @@ function terms(from: i32, to: i32, d: usize, z2: usize, base: f64, x: f64, delta
   partial = f64x2.extract_lane(total, 0) + f64x2.extract_lane(total, 1);
   partialSlope = f64x2.extract_lane(slope, 0) + f64x2.extract_lane(slope, 1);
   if (j < to) {
-    const gap = (at(d, j) - base) - x;
+    const gap = (readAt(d, j) - base) - x;
     store<f64>(delta + (<usize>j << 3), gap);
-    const term = at(z2, j) / gap;
+    const term = readAt(z2, j) / gap;
     partial += term;
     partialSlope += term / gap;
   }
 }
 
 /** Returns the root of the two-pole model around the middle of the interval, as a distance from the nearer pole. */
-function firstGuess(i: i32, gap: f64, c: f64, left: bool, z2: usize): f64 {
-  const zl = at(z2, i);
-  const zr = at(z2, i + 1);
+function computeFirstGuess(i: i32, gap: f64, c: f64, left: bool, z2: usize): f64 {
+  const zl = readAt(z2, i);
+  const zr = readAt(z2, i + 1);
   if (left) {
     const a = c * gap + zl + zr;
     const b = zl * gap;
@@ -131,7 +131,7 @@ function firstGuess(i: i32, gap: f64, c: f64, left: bool, z2: usize): f64 {
  * Returns the step to the root of the two-pole model at the current point; a Newton step if the model has the wrong
  * direction.
  */
-function stepOf(dl: f64, dr: f64, value: f64, last: bool): f64 {
+function computeStep(dl: f64, dr: f64, value: f64, last: bool): f64 {
   const slope = psiSlope + phiSlope;
   let c = value - dl * psiSlope - dr * phiSlope;
   const a = (dl + dr) * value - dl * dr * slope;
@@ -157,8 +157,8 @@ function bisect(low: f64, high: f64): f64 {
   return 0.5 * (low + high);
 }
 
-function sum(z2: usize, k: i32): f64 {
+function sumAll(z2: usize, k: i32): f64 {
   let total: f64 = 0;
-  for (let j = 0; j < k; j++) total += at(z2, j);
+  for (let j = 0; j < k; j++) total += readAt(z2, j);
   return total;
 }

@@ -1,5 +1,5 @@
 import { normalQuantile } from './normal-quantile';
-import { startStream, word } from './philox';
+import { startStream, drawWord } from './philox';
 
 /** 2^-32, an exact factor. */
 const UNIT: f64 = 2.3283064365386963e-10;
@@ -13,12 +13,12 @@ export function bootstrapPaths(
   low: usize, scale: usize, bins: i32, counts: usize, finals: usize, lows: usize, drawdowns: usize, underwater: usize, steps: usize,
 ): void {
   for (let p = 0; p < paths; p++) {
-    start(seedLow, seedHigh, first + <f64>p);
+    startPath(seedLow, seedHigh, first + <f64>p);
     for (let t = 0; t < horizon; t += block) {
-      const from = <i32>floor(<f64>word() * UNIT * <f64>length);
+      const from = <i32>floor(<f64>drawWord() * UNIT * <f64>length);
       memory.copy(steps + (<usize>t << 3), circle + (<usize>from << 3), <usize>min(block, horizon - t) << 3);
     }
-    follow(p, horizon, low, scale, bins, counts, finals, lows, drawdowns, underwater, steps);
+    followPath(p, horizon, low, scale, bins, counts, finals, lows, drawdowns, underwater, steps);
   }
 }
 
@@ -28,24 +28,24 @@ export function gaussianPaths(
   low: usize, scale: usize, bins: i32, counts: usize, finals: usize, lows: usize, drawdowns: usize, underwater: usize, steps: usize,
 ): void {
   for (let p = 0; p < paths; p++) {
-    start(seedLow, seedHigh, first + <f64>p);
+    startPath(seedLow, seedHigh, first + <f64>p);
     for (let t = 0; t < horizon; t++) {
-      const high = word();
-      const lower = word();
+      const high = drawWord();
+      const lower = drawWord();
       const uniform = (<f64>high * 1048576 + <f64>(lower >> 12) + 0.5) * 2.220446049250313e-16;
       store<f64>(steps + (<usize>t << 3), max<f64>(0, 1 + mean + deviation * normalQuantile(uniform)));
     }
-    follow(p, horizon, low, scale, bins, counts, finals, lows, drawdowns, underwater, steps);
+    followPath(p, horizon, low, scale, bins, counts, finals, lows, drawdowns, underwater, steps);
   }
 }
 
-function start(seedLow: u32, seedHigh: u32, path: f64): void {
+function startPath(seedLow: u32, seedHigh: u32, path: f64): void {
   const high = floor(path * UNIT);
   startStream(seedLow, seedHigh, <u32>(path - high * 4294967296), <u32>high);
 }
 
 /** Computes the levels of one path and counts them. */
-function follow(
+function followPath(
   p: i32, horizon: i32, low: usize, scale: usize, bins: i32,
   counts: usize, finals: usize, lows: usize, drawdowns: usize, underwater: usize, steps: usize,
 ): void {

@@ -105,7 +105,7 @@ function transformBack(a: usize, n: i32, tau: usize, z: usize, rows: i32, scratc
     const m = n - start;
     if (m <= 0) continue;
     copyReflectors(a, n, k, width, v);
-    formT(v, n, start, width, tau + (<usize>k << 3), t);
+    formFactorT(v, n, start, width, tau + (<usize>k << 3), t);
     const offset = <usize>start << 3;
     const row = <usize>width << 3;
     memory.fill(first, 0, <usize>rows * row);
@@ -128,7 +128,7 @@ function copyReflectors(a: usize, n: i32, k: i32, width: i32, v: usize): void {
 }
 
 /** Computes the upper triangular T of the forward product H_k ... H_(k + width - 1) = I - V T V'. */
-function formT(v: usize, n: i32, start: i32, width: i32, tau: usize, t: usize): void {
+function formFactorT(v: usize, n: i32, start: i32, width: i32, tau: usize, t: usize): void {
   const ld = <usize>n << 3;
   const row = <usize>WIDTH << 3;
   memory.fill(t, 0, <usize>WIDTH * row);

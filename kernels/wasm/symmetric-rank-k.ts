@@ -1,6 +1,6 @@
 import { isNative, nativeAddSlabGroup, nativePackSlab, nativeSymmetricRankK } from './native';
 import { PANEL_SKEW } from './panel-skew';
-import { columnOf, packWide, sixesOf, widePanelBytes, widePanelsOf, wholePanelsOf } from './wide-panel';
+import { getPanelColumn, packWide, countSixes, widePanelBytes, countWidePanels, countWholePanels } from './wide-panel';
 import { narrowTile, wideTile } from './wide-tile';
 
 /**
@@ -41,27 +41,27 @@ function nativeExcess(depth: i32): usize {
 
 /** Returns the number of tile rows of the upper triangle of C. */
 export function symmetricRankKTileRows(columns: i32): i32 {
-  return widePanelsOf(columns);
+  return countWidePanels(columns);
 }
 
 export function symmetricRankKScratch(rows: i32, columns: i32): usize {
   const depth = min(rows, DEPTH);
-  return PANELS_AT + <usize>widePanelsOf(columns) * widePanelBytes(depth) + nativeExcess(depth);
+  return PANELS_AT + <usize>countWidePanels(columns) * widePanelBytes(depth) + nativeExcess(depth);
 }
 
 /**
  * Computes C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal; the
- * previous content of C is ignored. A tile row is a panel of six columns (see `sixesOf`). Each entry is summed over the
+ * previous content of C is ignored. A tile row is a panel of six columns (see `countSixes`). Each entry is summed over the
  * rows in ascending order for any range, as in `algebra/symmetric-rank-k`: threads that share the tile rows give
  * results that are bit-identical to those of one thread and of the definition.
  */
 export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, first: i32, last: i32, scratch: usize): void {
   const ld = <usize>columns << 3;
-  const slabs = slabsOf(rows);
+  const slabs = countSlabs(rows);
   memory.fill(scratch, 0, ZERO_BYTES);
   for (let slab = 0; slab < slabs; slab++) {
-    const t = slabAt(rows, slab);
-    const depth = slabAt(rows, slab + 1) - t;
+    const t = getSlabStart(rows, slab);
+    const depth = getSlabStart(rows, slab + 1) - t;
     const packed = scratch + PANELS_AT;
     packWide(x + <usize>t * ld, columns, first, depth, packed);
     for (let group = first; group < last; group += GROUP) {
@@ -70,7 +70,7 @@ export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, firs
   }
 }
 
-export function slabsOf(rows: i32): i32 {
+export function countSlabs(rows: i32): i32 {
   return max(1, (((rows + 3) >> 2) + DEPTH / 4 - 1) / (DEPTH / 4));
 }
 
@@ -78,8 +78,8 @@ export function slabsOf(rows: i32): i32 {
  * Returns the first row of a slab. All slabs have equal length up to four rows (one turn of the tiles), so that there
  * is no short slab at the end.
  */
-export function slabAt(rows: i32, slab: i32): i32 {
-  return min(rows, <i32>(<i64>slab * ((rows + 3) >> 2) / slabsOf(rows)) << 2);
+export function getSlabStart(rows: i32, slab: i32): i32 {
+  return min(rows, <i32>(<i64>slab * ((rows + 3) >> 2) / countSlabs(rows)) << 2);
 }
 
 /** Computes X'X with all of its tile rows. */
@@ -97,28 +97,28 @@ function isNativeProduct(rows: i32, columns: i32): bool {
 /** Packs all columns of one slab. */
 export function packSlab(x: usize, rows: i32, columns: i32, slab: i32, packed: usize): void {
   if (isNativeProduct(rows, columns)) return nativePackSlab(x, rows, columns, slab, packed);
-  const t = slabAt(rows, slab);
-  packWide(x + <usize>t * (<usize>columns << 3), columns, 0, slabAt(rows, slab + 1) - t, packed);
+  const t = getSlabStart(rows, slab);
+  packWide(x + <usize>t * (<usize>columns << 3), columns, 0, getSlabStart(rows, slab + 1) - t, packed);
 }
 
 /** Adds one group of tile rows of a packed slab to C. `scratch` has `GROUP_SCRATCH` bytes of this thread. */
 export function addSlabGroup(rows: i32, columns: i32, c: usize, slab: i32, group: i32, packed: usize, scratch: usize): void {
   if (isNativeProduct(rows, columns)) return nativeAddSlabGroup(rows, columns, c, slab, group, packed);
   const first = group * GROUP;
-  const last = min(widePanelsOf(columns), first + GROUP);
+  const last = min(countWidePanels(columns), first + GROUP);
   memory.fill(scratch, 0, ZERO_BYTES);
-  addGroup(slabAt(rows, slab + 1) - slabAt(rows, slab), columns, c, first, last, packed, slab == 0, slab == slabsOf(rows) - 1, scratch);
+  addGroup(getSlabStart(rows, slab + 1) - getSlabStart(rows, slab), columns, c, first, last, packed, slab == 0, slab == countSlabs(rows) - 1, scratch);
 }
 
 /** Returns the number of groups of tile rows. */
-export function slabGroups(columns: i32): i32 {
-  return (widePanelsOf(columns) + GROUP - 1) / GROUP;
+export function countSlabGroups(columns: i32): i32 {
+  return (countWidePanels(columns) + GROUP - 1) / GROUP;
 }
 
 /** Adds the tile rows [first, last) of one slab, block by block. */
 function addGroup(k: i32, columns: i32, c: usize, first: i32, last: i32, packed: usize, isFirst: bool, isLast: bool, scratch: usize): void {
-  const panels = widePanelsOf(columns);
-  const sixes = sixesOf(columns);
+  const panels = countWidePanels(columns);
+  const sixes = countSixes(columns);
   const bytes = widePanelBytes(k);
   for (let q = first; q < panels; q += BLOCK) {
     const end = min(panels, q + BLOCK);
@@ -133,9 +133,9 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
   const ld = <usize>columns << 3;
   const bytes = widePanelBytes(k);
   const lower = left + 24;
-  const row = columnOf(p, sixes);
-  const column = columnOf(q, sixes);
-  const rows = min(columns, columnOf(p + 1, sixes)) - row;
+  const row = getPanelColumn(p, sixes);
+  const column = getPanelColumn(q, sixes);
+  const rows = min(columns, getPanelColumn(p + 1, sixes)) - row;
   let right = packed + <usize>q * bytes;
   let at = c + <usize>row * ld + (<usize>column << 3);
   if (q == p) {
@@ -145,9 +145,9 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
     at += <usize>rows << 3;
     q++;
   }
-  let below = c + <usize>columnOf(q, sixes) * ld + (<usize>row << 3);
+  let below = c + <usize>getPanelColumn(q, sixes) * ld + (<usize>row << 3);
   const step = isFirst ? 0 : ld;
-  const whole = rows < 6 ? q : min(end, wholePanelsOf(columns, sixes));
+  const whole = rows < 6 ? q : min(end, countWholePanels(columns, sixes));
   for (; q < whole; q++) {
     const under = at + 3 * ld;
     wideTile(k, left, right, isFirst ? scratch : at, step, at, ld);
@@ -162,7 +162,7 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
     below += 6 * ld;
   }
   for (; q < end; q++) {
-    const width = min(columns, columnOf(q + 1, sixes)) - columnOf(q, sixes);
+    const width = min(columns, getPanelColumn(q + 1, sixes)) - getPanelColumn(q, sixes);
     addTile(k, left, right, at, ld, min(3, rows), width, isFirst, scratch);
     if (rows > 3) addTile(k, lower, right, at + 3 * ld, ld, rows - 3, width, isFirst, scratch);
     if (isLast) mirrorColumns(at, below, ld, rows, width);
@@ -186,19 +186,19 @@ function addDiagonal(k: i32, left: usize, right: usize, at: usize, ld: usize, ro
 @inline
 function addTile(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, scratch: usize): void {
   if (rows < 3 || (columns != 6 && columns != 4)) addEdge(k, a, b, c, ldc, rows, columns, isFirst, scratch + ZERO_BYTES);
-  else singleTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc, columns);
+  else multiplySingleTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc, columns);
 }
 
 function addEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, edge: usize): void {
   const width = <usize>columns << 3;
   memory.fill(edge, 0, EDGE_BYTES);
   if (!isFirst) for (let i = 0; i < rows; i++) memory.copy(edge + <usize>i * 48, c + <usize>i * ldc, width);
-  singleTile(k, a, b, edge, 48, edge, 48, columns);
+  multiplySingleTile(k, a, b, edge, 48, edge, 48, columns);
   for (let i = 0; i < rows; i++) memory.copy(c + <usize>i * ldc, edge + <usize>i * 48, width);
 }
 
 /** Computes a separate tile, wide enough for the remaining columns. */
-function singleTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize, columns: i32): void {
+function multiplySingleTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize, columns: i32): void {
   if (columns > 4) wideTile(k, a, b, from, step, c, ldc);
   else narrowTile(k, a, b, from, step, c, ldc);
 }

@@ -1,7 +1,7 @@
 import { gemm } from './gemm';
 import { PANEL_SKEW } from './panel-skew';
 import {
-  addSlabGroup, GROUP_SCRATCH, packSlab, slabGroups, slabsOf, symmetricRankKScratch, wholeSymmetricRankK,
+  addSlabGroup, GROUP_SCRATCH, packSlab, countSlabGroups, countSlabs, symmetricRankKScratch, wholeSymmetricRankK,
 } from './symmetric-rank-k';
 import { symvRows } from './vectors';
 
@@ -28,14 +28,14 @@ const PART_MASK: i32 = 255;
 
 const GEMM: i32 = 1;
 const SYMV: i32 = 2;
-const HOME: i32 = 3;
+const END_WORK: i32 = 3;
 const RANK_K: i32 = 4;
 
 /**
  * Number of times that a thread checks the board before it sleeps: tens of microseconds, the time that the leader works
  * alone between two products.
  */
-const LOOKS: i32 = 20_000;
+const LOOKS_MAX: i32 = 20_000;
 
 /**
  * Number of checks of a thread that has a share of X'X, whose turns are few: about a millisecond. The system may wake a
@@ -60,7 +60,7 @@ const SYMV_PARTED: i32 = 512;
 const GEMM_PARTS: i32 = 8;
 
 /** Minimum number of multiply-adds of a product that is divided. */
-const WORTH: i64 = 1 << 20;
+const PARALLEL_WORK_MIN: i64 = 1 << 20;
 
 let board: usize = 0;
 let leads: bool = false;
@@ -78,7 +78,7 @@ export function leadTeam(at: usize, followers: i32): void {
 
 /** Dismisses the followers. None of them accesses the memory afterwards. */
 export function endTeam(): void {
-  post(HOME, 0);
+  post(END_WORK, 0);
   while (true) {
     const left = atomic.load<i32>(board + AT_WORK);
     if (left == 0) break;
@@ -95,15 +95,15 @@ export function followTeam(at: usize, scratch: usize): void {
   while (true) {
     seen = awaitTicket(seen, looks);
     const work = load<i32>(board + WORK);
-    if (work == HOME) break;
-    looks = looksOf(work);
+    if (work == END_WORK) break;
+    looks = countLooks(work);
     while (takePart(scratch)) {}
   }
   if (atomic.sub<i32>(board + AT_WORK, 1) == 1) atomic.notify(board + AT_WORK, 1);
 }
 
-function looksOf(work: i32): i32 {
-  return work == RANK_K ? RANK_K_LOOKS : LOOKS;
+function countLooks(work: i32): i32 {
+  return work == RANK_K ? RANK_K_LOOKS : LOOKS_MAX;
 }
 
 /** Waits until the ticket changes and returns it. */
@@ -129,7 +129,7 @@ function takePart(scratch: usize): bool {
   const work = load<i32>(board + WORK);
   if (work == GEMM) multiplyPart(part, scratch);
   else if (work == RANK_K) rankKPart(part, scratch);
-  else symvPart(<usize>word(0), load<i32>(board + SYMV_N), <usize>word(1), <usize>word(2), <usize>word(3), part);
+  else multiplySymvPart(<usize>readWord(0), load<i32>(board + SYMV_N), <usize>readWord(1), <usize>readWord(2), <usize>readWord(3), part);
   if (atomic.add<i32>(board + DONE, 1) == load<i32>(board + PARTS) - 1) atomic.notify(board + DONE, 1);
   return true;
 }
@@ -152,7 +152,7 @@ function post(work: i32, parts: i32): void {
 /** Processes parts until none is left, then waits for the parts that other threads have started. */
 function finish(parts: i32, scratch: usize): void {
   while (takePart(scratch)) {}
-  const looks = looksOf(load<i32>(board + WORK));
+  const looks = countLooks(load<i32>(board + WORK));
   for (let look = 0; look < looks && atomic.load<i32>(board + DONE) < parts; look++) {}
   while (true) {
     const done = atomic.load<i32>(board + DONE);
@@ -163,7 +163,7 @@ function finish(parts: i32, scratch: usize): void {
 
 // @ts-ignore: decorator
 @inline
-function word(k: usize): i32 {
+function readWord(k: usize): i32 {
   return load<i32>(board + WORDS + (k << 2));
 }
 
@@ -180,7 +180,7 @@ export function teamGemm(
   b: usize, bInner: usize, bColumn: usize,
   c: usize, ldc: usize, sign: f64, upper: bool, scratch: usize,
 ): void {
-  if (!leads || <i64>m * n * k < WORTH) return gemm(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch);
+  if (!leads || <i64>m * n * k < PARALLEL_WORK_MIN) return gemm(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch);
   setWord(0, m);
   setWord(1, k);
   setWord(2, n);
@@ -199,29 +199,29 @@ export function teamGemm(
 }
 
 function multiplyPart(part: i32, scratch: usize): void {
-  const m = word(0);
+  const m = readWord(0);
   const upper = load<i32>(board + UPPER) != 0;
-  const first = upper ? areaCut(m, part, GEMM_PARTS) : evenCut(m, part, GEMM_PARTS);
-  const last = upper ? areaCut(m, part + 1, GEMM_PARTS) : evenCut(m, part + 1, GEMM_PARTS);
+  const first = upper ? cutByArea(m, part, GEMM_PARTS) : cutEvenly(m, part, GEMM_PARTS);
+  const last = upper ? cutByArea(m, part + 1, GEMM_PARTS) : cutEvenly(m, part + 1, GEMM_PARTS);
   if (last <= first) return;
   const skip = upper ? first : 0; // number of columns left of the diagonal of the first row
-  const bColumn = <usize>word(8);
-  const ldc = <usize>word(10);
+  const bColumn = <usize>readWord(8);
+  const ldc = <usize>readWord(10);
   gemm(
-    last - first, word(1), word(2) - skip,
-    <usize>word(3) + <usize>first * <usize>word(4), <usize>word(4), <usize>word(5),
-    <usize>word(6) + <usize>skip * bColumn, <usize>word(7), bColumn,
-    <usize>word(9) + <usize>first * ldc + (<usize>skip << 3), ldc, load<f64>(board + SIGN), upper, scratch,
+    last - first, readWord(1), readWord(2) - skip,
+    <usize>readWord(3) + <usize>first * <usize>readWord(4), <usize>readWord(4), <usize>readWord(5),
+    <usize>readWord(6) + <usize>skip * bColumn, <usize>readWord(7), bColumn,
+    <usize>readWord(9) + <usize>first * ldc + (<usize>skip << 3), ldc, load<f64>(board + SIGN), upper, scratch,
   );
 }
 
 /** Returns the scratch size of X'X: the scratch of a group for the leading thread, and the panels of two slabs. */
 export function teamSymmetricRankKScratch(rows: i32, columns: i32): usize {
-  return leads ? GROUP_SCRATCH + 2 * panelsRoom(rows, columns) : symmetricRankKScratch(rows, columns);
+  return leads ? GROUP_SCRATCH + 2 * computePanelsBytes(rows, columns) : symmetricRankKScratch(rows, columns);
 }
 
 /** Returns the size of the panels of a slab in whole cache lines. */
-function panelsRoom(rows: i32, columns: i32): usize {
+function computePanelsBytes(rows: i32, columns: i32): usize {
   return (symmetricRankKScratch(rows, columns) + 63) & ~63;
 }
 
@@ -230,12 +230,12 @@ function panelsRoom(rows: i32, columns: i32): usize {
  * slab.
  */
 export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
-  const groups = slabGroups(columns);
-  if (!leads || groups >= PART_MASK || <i64>rows * columns * columns < WORTH)
+  const groups = countSlabGroups(columns);
+  if (!leads || groups >= PART_MASK || <i64>rows * columns * columns < PARALLEL_WORK_MIN)
     return wholeSymmetricRankK(x, rows, columns, c, scratch);
-  const slabs = slabsOf(rows);
+  const slabs = countSlabs(rows);
   let packed = scratch + GROUP_SCRATCH + PANEL_SKEW;
-  let next = packed + panelsRoom(rows, columns);
+  let next = packed + computePanelsBytes(rows, columns);
   packSlab(x, rows, columns, 0, packed);
   for (let slab = 0; slab < slabs; slab++) {
     setWord(0, <i32>x);
@@ -255,11 +255,11 @@ export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, 
 
 /** Processes one part: the first part packs the next slab, each other part adds a group of the current slab. */
 function rankKPart(part: i32, scratch: usize): void {
-  const rows = word(1);
-  const columns = word(2);
-  const slab = word(4);
-  if (part > 0) addSlabGroup(rows, columns, <usize>word(3), slab, part - 1, <usize>word(5), scratch);
-  else if (slab + 1 < slabsOf(rows)) packSlab(<usize>word(0), rows, columns, slab + 1, <usize>word(6));
+  const rows = readWord(1);
+  const columns = readWord(2);
+  const slab = readWord(4);
+  if (part > 0) addSlabGroup(rows, columns, <usize>readWord(3), slab, part - 1, <usize>readWord(5), scratch);
+  else if (slab + 1 < countSlabs(rows)) packSlab(<usize>readWord(0), rows, columns, slab + 1, <usize>readWord(6));
 }
 
 /** Returns the number of bytes for the sums of a divided symmetric product. */
@@ -273,7 +273,7 @@ export function teamSymvScratch(n: i32): usize {
  */
 export function teamSymv(a: usize, n: i32, ld: usize, x: usize, out: usize, sums: usize): void {
   if (n < SYMV_PARTED) return symvRows(a, n, ld, x, out, 0, n);
-  if (!leads) for (let part = 0; part < SYMV_PARTS; part++) symvPart(a, n, ld, x, sums, part);
+  if (!leads) for (let part = 0; part < SYMV_PARTS; part++) multiplySymvPart(a, n, ld, x, sums, part);
   else {
     store<i32>(board + SYMV_N, n);
     setWord(0, <i32>a);
@@ -284,16 +284,16 @@ export function teamSymv(a: usize, n: i32, ld: usize, x: usize, out: usize, sums
     finish(SYMV_PARTS, 0);
   }
   for (let part = 0; part < SYMV_PARTS; part++) {
-    const first = areaCut(n, part, SYMV_PARTS);
+    const first = cutByArea(n, part, SYMV_PARTS);
     add(sums + <usize>part * (<usize>n << 3) + (<usize>first << 3), out + (<usize>first << 3), n - first);
   }
 }
 
-function symvPart(a: usize, n: i32, ld: usize, x: usize, sums: usize, part: i32): void {
-  const first = areaCut(n, part, SYMV_PARTS);
+function multiplySymvPart(a: usize, n: i32, ld: usize, x: usize, sums: usize, part: i32): void {
+  const first = cutByArea(n, part, SYMV_PARTS);
   const own = sums + <usize>part * (<usize>n << 3);
   memory.fill(own + (<usize>first << 3), 0, <usize>(n - first) << 3);
-  symvRows(a, n, ld, x, own, first, areaCut(n, part + 1, SYMV_PARTS));
+  symvRows(a, n, ld, x, own, first, cutByArea(n, part + 1, SYMV_PARTS));
 }
 
 function add(x: usize, y: usize, n: i32): void {
@@ -307,11 +307,11 @@ function add(x: usize, y: usize, n: i32): void {
 }
 
 /** Returns the first row of part k of `parts` of an upper triangle, divided into equal areas of whole tiles. */
-function areaCut(n: i32, k: i32, parts: i32): i32 {
+function cutByArea(n: i32, k: i32, parts: i32): i32 {
   if (k == parts) return n;
   return <i32>(<f64>n * (1 - sqrt(1 - <f64>k / <f64>parts))) & ~3;
 }
 
-function evenCut(n: i32, k: i32, parts: i32): i32 {
+function cutEvenly(n: i32, k: i32, parts: i32): i32 {
   return k == parts ? n : (n * k) / parts & ~3;
 }

@@ -1,7 +1,7 @@
 import { subtractProduct } from './products';
 import { gemm, gemmScratch } from './gemm';
 import { isNative, nativeSolveLower, nativeSolveLowerTransposed } from './native';
-import { panelBytes, panelsOf } from './pack';
+import { computePanelBytes, countPanels } from './pack';
 import { subtractTile } from './tile';
 import { addScaled, dot } from './vectors';
 
@@ -13,7 +13,7 @@ const WIDTH: i32 = 64;
  * products.
  */
 export function triangularSolveScratch(): usize {
-  return gemmScratch() + <usize>panelsOf(WIDTH) * panelBytes(WIDTH) + panelBytes(WIDTH);
+  return gemmScratch() + <usize>countPanels(WIDTH) * computePanelBytes(WIDTH) + computePanelBytes(WIDTH);
 }
 
 /** Solves L X = B in place; B is [n x columns] row-major. */
@@ -51,16 +51,16 @@ export function solveLowerTransposed(l: usize, n: i32, b: usize, columns: i32, s
 
 /** Solves a lower triangular block for all right-hand sides, four at a time; strides in bytes may be negative. */
 function solveBlock(l: usize, lRow: usize, lColumn: usize, width: i32, b: usize, bRow: usize, columns: i32, scratch: usize): void {
-  const panel = scratch + <usize>panelsOf(WIDTH) * panelBytes(WIDTH);
+  const panel = scratch + <usize>countPanels(WIDTH) * computePanelBytes(WIDTH);
   packLower(l, lRow, lColumn, width, scratch);
   for (let c = 0; c < columns; c += 4) {
     const lanes = min(4, columns - c);
-    memory.fill(panel, 0, panelBytes(WIDTH));
+    memory.fill(panel, 0, computePanelBytes(WIDTH));
     move(b + (<usize>c << 3), bRow, panel, 32, width, lanes);
     for (let i = 0; i < width; i += 4) {
-      const rows = scratch + <usize>(i >> 2) * panelBytes(WIDTH);
-      subtractTile(i, rows, panel, panel + panelBytes(i), 32);
-      solveTile(rows + panelBytes(i), min(4, width - i), panel + panelBytes(i));
+      const rows = scratch + <usize>(i >> 2) * computePanelBytes(WIDTH);
+      subtractTile(i, rows, panel, panel + computePanelBytes(i), 32);
+      solveTile(rows + computePanelBytes(i), min(4, width - i), panel + computePanelBytes(i));
     }
     move(panel, 32, b + (<usize>c << 3), bRow, width, lanes);
   }
@@ -68,12 +68,12 @@ function solveBlock(l: usize, lRow: usize, lColumn: usize, width: i32, b: usize,
 
 /** Packs the rows of the block in panels of four, with zeros right of the diagonal and an inverted diagonal. */
 function packLower(l: usize, lRow: usize, lColumn: usize, width: i32, to: usize): void {
-  for (let i = 0; i < panelsOf(width) << 2; i++) {
-    const panel = to + <usize>(i >> 2) * panelBytes(WIDTH) + (<usize>(i & 3) << 3);
+  for (let i = 0; i < countPanels(width) << 2; i++) {
+    const panel = to + <usize>(i >> 2) * computePanelBytes(WIDTH) + (<usize>(i & 3) << 3);
     for (let k = 0; k < WIDTH; k++) {
       const inside = i < width && k <= i;
       const value: f64 = inside ? load<f64>(l + <usize>i * lRow + <usize>k * lColumn) : 0;
-      store<f64>(panel + panelBytes(k), inside && k == i ? 1 / value : value);
+      store<f64>(panel + computePanelBytes(k), inside && k == i ? 1 / value : value);
     }
   }
 }

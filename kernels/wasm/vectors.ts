@@ -31,7 +31,7 @@ export function dot(x: usize, y: usize, n: i32): f64 {
     x += 16;
     y += 16;
   }
-  const total = lanes(f64x2.add(f64x2.add(s0, s1), f64x2.add(s2, s3)));
+  const total = sumLanes(f64x2.add(f64x2.add(s0, s1), f64x2.add(s2, s3)));
   return n & 1 ? total + load<f64>(x) * load<f64>(y) : total;
 }
 
@@ -67,7 +67,7 @@ export function gemv(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out
 
 // @ts-ignore: decorator
 @inline
-function lanes(value: v128): f64 {
+function sumLanes(value: v128): f64 {
   return f64x2.extract_lane(value, 0) + f64x2.extract_lane(value, 1);
 }
 
@@ -123,8 +123,8 @@ export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, firs
   x += <usize>first << 3;
   out += <usize>first << 3;
   for (; i + 4 <= last; i += 4) {
-    cornerOf(a, ld, x, out);
-    fourRows(a + 32, ld, n - i - 4, x, x + 32, out, out + 32);
+    multiplyCorner(a, ld, x, out);
+    multiplyFourRows(a + 32, ld, n - i - 4, x, x + 32, out, out + 32);
     a += (ld << 2) + 32;
     x += 32;
     out += 32;
@@ -145,7 +145,7 @@ export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, firs
 }
 
 /** Multiplies the 4 x 4 block on the diagonal. */
-function cornerOf(a: usize, ld: usize, x: usize, out: usize): void {
+function multiplyCorner(a: usize, ld: usize, x: usize, out: usize): void {
   for (let r = 0; r < 4; r++) {
     let total: f64 = 0;
     for (let s = 0; s < 4; s++) {
@@ -159,7 +159,7 @@ function cornerOf(a: usize, ld: usize, x: usize, out: usize): void {
 /**
  * Multiplies four rows right of their diagonal block: their products with x, and their contributions to later outputs.
  */
-function fourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, outHead: usize, out: usize): void {
+function multiplyFourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, outHead: usize, out: usize): void {
   const b = a + ld;
   const c = b + ld;
   const d = c + ld;
@@ -187,10 +187,10 @@ function fourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, outHead: u
     const right = f64x2.add(f64x2.mul(e2, x2), f64x2.mul(e3, x3));
     v128.store(out + at, f64x2.add(v128.load(out + at), f64x2.add(left, right)));
   }
-  let r0 = lanes(s0);
-  let r1 = lanes(s1);
-  let r2 = lanes(s2);
-  let r3 = lanes(s3);
+  let r0 = sumLanes(s0);
+  let r1 = sumLanes(s1);
+  let r2 = sumLanes(s2);
+  let r3 = sumLanes(s3);
   if (n & 1) {
     const value = load<f64>(x + at);
     const e0 = load<f64>(a + at);

@@ -6,13 +6,13 @@ const BUCKETS: i32 = 128;
 const LYING_BYTES: usize = 1024;
 
 /** Maximum number of values that are sorted rather than divided. */
-const FEW: i32 = 24;
+const FEW_VALUES: i32 = 24;
 
 /**
  * Ratio of the largest to the smallest positive value from which on values are divided by magnitude, as values of
  * companies usually are.
  */
-const WIDE: f64 = 16;
+const WIDE_RATIO: f64 = 16;
 
 /** Maximum depth of division; the remaining values are then sorted, whatever their number. */
 const LEVELS: i32 = 8;
@@ -21,34 +21,34 @@ const LEVELS: i32 = 8;
 const SLACK: f64 = 1e-12;
 
 /** Bucket of entries without a value or weight. */
-const NOWHERE: u8 = 255;
+const NO_BUCKET: u8 = 255;
 
 /** Number of buckets compared at a time. */
 const LANES: i32 = 16;
 
 // State shared by all levels of one call, and the sums of a level.
 let limits: usize = 0;
-let found: usize = 0;
+let foundValues: usize = 0;
 let levels: usize = 0;
-let room: usize = 0;
+let workspace: usize = 0;
 let gross: f64 = 0;
 let covered: f64 = 0;
 let total: f64 = 0;
 let sum: f64 = 0;
 
 @inline
-function roomFor(count: i32): usize {
+function computeBytes(count: i32): usize {
   return <usize>((count + LANES - 1) & -LANES);
 }
 
 /** Returns the bytes of a level: weights by bucket, bucket numbers, values and their weights. */
 @inline
-function levelBytes(count: usize): usize {
+function computeLevelBytes(count: usize): usize {
   return LYING_BYTES + 17 * count;
 }
 
 export function weightedPercentilesScratch(count: i32, shares: i32): usize {
-  return (<usize>shares << 3) + <usize>LEVELS * levelBytes(roomFor(count));
+  return (<usize>shares << 3) + <usize>LEVELS * computeLevelBytes(computeBytes(count));
 }
 
 /** See `sums/weighted-percentiles`. */
@@ -62,14 +62,14 @@ export function weightedPercentiles(
   scratch: usize,
 ): void {
   limits = scratch;
-  found = out + 16;
+  foundValues = out + 16;
   levels = scratch + (<usize>shareCount << 3);
-  room = roomFor(count);
-  part(values, weights, count, levels, true);
+  workspace = computeBytes(count);
+  partition(values, weights, count, levels, true);
   store<f64>(out, total == 0 ? NaN : sum / total);
   store<f64>(out, gross == 0 ? 0 : covered / gross, 8);
   if (covered == 0) {
-    for (let s = 0; s < shareCount; s++) store<f64>(found + (<usize>s << 3), NaN);
+    for (let s = 0; s < shareCount; s++) store<f64>(foundValues + (<usize>s << 3), NaN);
     return;
   }
   for (let s = 0; s < shareCount; s++) {
@@ -84,7 +84,7 @@ export function weightedPercentiles(
  * only if `counts`.
  * @returns true if there are several buckets: equal values and infinite ranges have only one
  */
-function part(values: usize, weights: usize, count: i32, level: usize, counts: bool): bool {
+function partition(values: usize, weights: usize, count: i32, level: usize, counts: bool): bool {
   let lows = f64x2.splat(Infinity);
   let highs = f64x2.splat(-Infinity);
   let i = 0;
@@ -100,19 +100,19 @@ function part(values: usize, weights: usize, count: i32, level: usize, counts: b
     if (last < least) least = last;
     if (last > most) most = last;
   }
-  const isWide = least > 0 && most > WIDE * least && most < Infinity;
+  const isWide = least > 0 && most > WIDE_RATIO * least && most < Infinity;
   const scale = <f64>(BUCKETS - 1) / (most - least);
   const isParted = isWide || (scale > 0 && scale < Infinity);
   if (!isParted && !counts) return false;
   memory.fill(level, 0, LYING_BYTES);
   const buckets = level + LYING_BYTES;
-  for (let end = <usize>count; end < roomFor(count); end++) store<u8>(buckets + end, NOWHERE);
+  for (let end = <usize>count; end < computeBytes(count); end++) store<u8>(buckets + end, NO_BUCKET);
   if (isWide) {
     const lowest = <i32>(reinterpret<u64>(least) >> 32);
     const magnitudes = <f64>(<i32>(reinterpret<u64>(most) >> 32) - lowest);
-    place(values, weights, count, level, true, lowest, 0, <f64>(BUCKETS - 1) / magnitudes);
+    placePercentile(values, weights, count, level, true, lowest, 0, <f64>(BUCKETS - 1) / magnitudes);
   } else {
-    place(values, weights, count, level, false, 0, least, isParted ? scale : 0);
+    placePercentile(values, weights, count, level, false, 0, least, isParted ? scale : 0);
   }
   return isParted;
 }
@@ -122,7 +122,7 @@ function part(values: usize, weights: usize, count: i32, level: usize, counts: b
  * logarithm of a positive number
  */
 @inline
-function place(
+function placePercentile(
   values: usize,
   weights: usize,
   count: i32,
@@ -143,7 +143,7 @@ function place(
     const magnitude = abs(weight);
     g += magnitude;
     if (weight == 0 || value != value) {
-      store<u8>(buckets + i, NOWHERE);
+      store<u8>(buckets + i, NO_BUCKET);
       continue;
     }
     c += magnitude;
@@ -164,7 +164,7 @@ function place(
 
 /** Finds the percentiles of shares [first, last) among the values of a level from the bucket weights. */
 function seek(values: usize, weights: usize, count: i32, depth: i32, first: i32, last: i32, below: f64): void {
-  const level = levels + <usize>depth * levelBytes(room);
+  const level = levels + <usize>depth * computeLevelBytes(workspace);
   // The last bucket with a weight contains the shares that rounding left over.
   let top = BUCKETS - 1;
   while (top > 0 && load<f64>(level + (<usize>top << 3)) == 0) top--;
@@ -190,12 +190,12 @@ function seekIn(
   last: i32,
   below: f64,
 ): void {
-  const level = levels + <usize>depth * levelBytes(room);
-  const next = level + levelBytes(room);
-  const own = next + LYING_BYTES + room;
-  const weighing = own + (room << 3);
+  const level = levels + <usize>depth * computeLevelBytes(workspace);
+  const next = level + computeLevelBytes(workspace);
+  const own = next + LYING_BYTES + workspace;
+  const weighing = own + (workspace << 3);
   const held = collect(values, weights, count, level + LYING_BYTES, bucket, own, weighing);
-  if (held > FEW && depth + 2 < LEVELS && part(own, weighing, held, next, false)) {
+  if (held > FEW_VALUES && depth + 2 < LEVELS && partition(own, weighing, held, next, false)) {
     seek(own, weighing, held, depth + 1, first, last, below);
   } else {
     sortInto(own, weighing, held, first, last, below);
@@ -249,10 +249,10 @@ function sortInto(values: usize, weights: usize, count: i32, first: i32, last: i
   for (let k = 0; k < count && share < last; k++) {
     reached += load<f64>(weights + (<usize>k << 3));
     while (share < last && reached >= load<f64>(limits + (<usize>share << 3))) {
-      store<f64>(found + (<usize>share << 3), load<f64>(values + (<usize>k << 3)));
+      store<f64>(foundValues + (<usize>share << 3), load<f64>(values + (<usize>k << 3)));
       share++;
     }
   }
   const largest = load<f64>(values + (<usize>(count - 1) << 3));
-  for (; share < last; share++) store<f64>(found + (<usize>share << 3), largest);
+  for (; share < last; share++) store<f64>(foundValues + (<usize>share << 3), largest);
 }

@@ -11,7 +11,7 @@ export function widePanelBytes(k: i32): usize {
 /** Returns the number of panels for the columns. */
 // @ts-ignore: decorator
 @inline
-export function widePanelsOf(columns: i32): i32 {
+export function countWidePanels(columns: i32): i32 {
   return (columns + 5) / 6;
 }
 
@@ -19,23 +19,23 @@ export function widePanelsOf(columns: i32): i32 {
  * Returns the number of panels with six columns; the last one or two panels have at most four columns, so that at most
  * one column is empty.
  */
-export function sixesOf(columns: i32): i32 {
+export function countSixes(columns: i32): i32 {
   const rest = (columns + 1) % 6;
   const fours = rest == 2 || rest == 3 ? 2 : rest == 4 || rest == 5 ? 1 : 0;
-  return max(0, widePanelsOf(columns) - fours);
+  return max(0, countWidePanels(columns) - fours);
 }
 
 /** Returns the number of leading panels of six existing columns: the last panel may lack one. */
 // @ts-ignore: decorator
 @inline
-export function wholePanelsOf(columns: i32, sixes: i32): i32 {
+export function countWholePanels(columns: i32, sixes: i32): i32 {
   return columns >= sixes * 6 ? sixes : sixes - 1;
 }
 
 /** Returns the first column of a panel. */
 // @ts-ignore: decorator
 @inline
-export function columnOf(panel: i32, sixes: i32): i32 {
+export function getPanelColumn(panel: i32, sixes: i32): i32 {
   return panel * 6 - (max(0, panel - sixes) << 1);
 }
 
@@ -43,15 +43,15 @@ export function columnOf(panel: i32, sixes: i32): i32 {
 export function packWide(x: usize, columns: i32, first: i32, k: i32, packed: usize): void {
   const ld = <usize>columns << 3;
   const bytes = widePanelBytes(k);
-  const panels = widePanelsOf(columns);
-  const sixes = sixesOf(columns);
-  const whole = wholePanelsOf(columns, sixes);
+  const panels = countWidePanels(columns);
+  const sixes = countSixes(columns);
+  const whole = countWholePanels(columns, sixes);
   let p = first;
   for (; p + 8 <= whole; p += 8) packEight(x + <usize>p * 48, ld, k, packed + <usize>p * bytes);
   for (; p < whole; p++) packSix(x + <usize>p * 48, ld, k, packed + <usize>p * bytes);
   for (; p < panels; p++) {
-    const column = columnOf(p, sixes);
-    packPart(x + (<usize>column << 3), ld, k, min(columns, columnOf(p + 1, sixes)) - column, packed + <usize>p * bytes);
+    const column = getPanelColumn(p, sixes);
+    packPart(x + (<usize>column << 3), ld, k, min(columns, getPanelColumn(p + 1, sixes)) - column, packed + <usize>p * bytes);
   }
 }
 

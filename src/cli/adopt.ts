@@ -7,26 +7,26 @@ import { alignRight } from './terminal.js';
 import { UsageError } from './usage-error.js';
 
 export const ADOPT_HELP = `divisor adopt --take-over [--json]
-divisor adopt --new-place PLACE [--json]
+divisor adopt --new-place STORAGE [--json]
 
-Sets which database owns a place of results. A service refuses to start (exit status 78) on a copy of a database whose
-original uses the same place: its housekeeping would remove the results of the original.
+Sets which database owns a results storage. On a copy of a database, a service refuses to start (exit status 78) while it
+uses the storage of the original database, because it would remove results of the original.
 
---new-place creates a separate place for the copy: it copies every result that its documents name, verifies each
-hash and changes nothing in the old place. Start its services with --artifacts PLACE afterwards.
---take-over makes the database the owner of the place that it names, and restores results from the trash. Use it after you
-restored the database to an earlier time. Stop every service of the other database first.
+--new-place creates a separate storage for the copy. It copies every result to which documents of the database refer,
+verifies each hash, and does not change the old storage. Then start the services with --artifacts STORAGE.
+--take-over makes the database the owner of the storage in --artifacts, and restores results from the trash. Use it after
+you have restored the database to an earlier time. Stop every service of the other database first.
 
-No service may run on the database meanwhile. You can run an interrupted adoption again.
+No service can use the database during the adoption. You can run an interrupted adoption again.
 
   --take-over   The other database is no longer in use.
   --new-place   file:///folder or s3://bucket/prefix: an empty folder or prefix.
   --database    postgres://user:password@host:5432/name. Default: DATABASE_URL.
-  --artifacts   The place that the database names. Default: DIVISOR_ARTIFACTS.
+  --artifacts   Results storage of the database. Default: DIVISOR_ARTIFACTS.
   --json        One JSON object per line, the default on a pipe.
 
 Exit statuses: 0 done; 1 done, but the listed results are missing or damaged; 75 a service uses the database or
-the place; 78 the place belongs to another store.
+the storage; 78 the storage belongs to another database.
 `;
 
 const EXIT_MISSING = 1;
@@ -37,7 +37,7 @@ export async function adopt(argv: readonly string[], environment: NodeJS.Process
   const { settings } = readSettings(flags, environment);
   if (settings.database === undefined || settings.artifacts === undefined)
     throw new UsageError(
-      `adopt needs a database and its place: --database (DATABASE_URL) and --artifacts (DIVISOR_ARTIFACTS).\n\n${ADOPT_HELP}`,
+      `adopt needs a database and its results storage: --database (DATABASE_URL) and --artifacts (DIVISOR_ARTIFACTS).\n\n${ADOPT_HELP}`,
     );
   const adoption = await (newPlace === undefined
     ? adoptResults(settings)
@@ -62,7 +62,7 @@ function parse(argv: readonly string[]) {
   try {
     const { values } = parseArgs({ args: [...argv], options, strict: true });
     const { 'take-over': isTakeOver = false, 'new-place': newPlace, json } = values;
-    if (isTakeOver === (newPlace !== undefined)) throw new Error('Give one of --take-over and --new-place.');
+    if (isTakeOver === (newPlace !== undefined)) throw new Error('Specify either --take-over or --new-place.');
     const flags = (['database', 'artifacts'] as const).flatMap((name) =>
       values[name] === undefined ? [] : [`--${name}`, values[name]],
     );

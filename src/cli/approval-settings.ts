@@ -40,14 +40,14 @@ export const APPROVAL_SETTINGS = {
     flag: 'approvals',
     variable: 'DIVISOR_APPROVALS',
     otherwise: () => '',
-    help: `Changes that several people have to agree to, separated by commas: publish=2 is the person who requests and one who approves, publish=2:ada+ben names keys that may approve. A restatement follows the rule of publish unless it has its own; restate=1 lets one person restate. Actions: ${APPROVAL_ACTION_NAMES.join(', ')}.`,
+    help: `Changes that need the agreement of several people, separated by commas. With publish=2, a second person must approve the request; publish=2:ada+ben limits who can approve. The rule of publish applies to restatements if restate has no rule; with restate=1, one person can restate. Actions: ${APPROVAL_ACTION_NAMES.join(', ')}.`,
     schema: approvalRules,
   }),
   approvalHours: declare({
     flag: 'approval-hours',
     variable: 'DIVISOR_APPROVAL_HOURS',
     otherwise: () => '72',
-    help: 'Hours until a request for approval expires.',
+    help: 'Number of hours after which a request for approval expires.',
     schema: createWholeNumber(1, 8760),
   }),
 };

@@ -16,8 +16,8 @@ const LINES = 'application/x-ndjson';
 export const AUDIT_GRAMMAR: Grammar = {
   words: [],
   flags: {
-    start: { type: 'string', value: 'TIME', help: 'Entries of this day or time and after it.' },
-    end: { type: 'string', value: 'TIME', help: 'Entries of this day or time and before it.' },
+    start: { type: 'string', value: 'TIME', help: 'Only entries at or after this day or time.' },
+    end: { type: 'string', value: 'TIME', help: 'Only entries at or before this day or time.' },
     kind: { type: 'string', value: 'KIND', choices: AUDIT_KINDS, help: AUDIT_KINDS.join(', ') },
     id: { type: 'string', value: 'ID', help: 'Id of a document.' },
     author: { type: 'string', value: 'NAME', help: 'Author of the write.' },
@@ -26,8 +26,12 @@ export const AUDIT_GRAMMAR: Grammar = {
       value: 'FILE',
       help: 'Verify the hash chain and the signatures of a complete exported log.',
     },
-    key: { type: 'string', value: 'FILE', help: 'Public keys of its signatures, in the JSON form of GET /audit.' },
-    head: { type: 'string', value: 'HASH', help: 'Expected hash of the last entry of that log.' },
+    key: {
+      type: 'string',
+      value: 'FILE',
+      help: 'File with the public keys of the signatures, in the JSON form of GET /audit.',
+    },
+    head: { type: 'string', value: 'HASH', help: 'Expected hash of the last entry of the exported log.' },
   },
 };
 
@@ -41,7 +45,7 @@ export const AUDIT_HELP = [
     ['--out FILE', 'File to write; it appears only when it is complete. Default: standard output.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
-  'Exit status 1: the log was altered; the message names its first bad entry.\n',
+  'Exit status 1: the log was altered; the message states the first invalid entry.\n',
   `Examples\n${formatTable([
     ['divisor audit --out audit.jsonl'],
     ['divisor audit --check audit.jsonl'],
@@ -90,7 +94,7 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
   const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
     const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;
-    const hint = isExtract ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
+    const hint = isExtract ? ' The file is an extract. Verify the complete log, which contains its entries.' : '';
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.${hint}\n`);
     return EXIT_DAMAGED;
   }

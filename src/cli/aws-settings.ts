@@ -6,19 +6,23 @@ import { declareAwsSetting } from './setting-schemas.js';
 
 /** Environment variables of the AWS tools, with the same names and precedence. */
 export const AWS_SETTINGS = {
-  awsKeyId: declareAwsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', { isSecret: true }),
-  awsSecret: declareAwsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', { isSecret: true }),
+  awsKeyId: declareAwsSetting('AWS_ACCESS_KEY_ID', 'Access key of the bucket.', { isSecret: true }),
+  awsSecret: declareAwsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of the access key.', { isSecret: true }),
   awsSession: declareAwsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', { isSecret: true }),
-  awsRegion: declareAwsSetting('AWS_REGION', 'Region of the bucket. Default: that of the profile, or us-east-1.', {
-    elsewhere: 'AWS_DEFAULT_REGION',
-  }),
+  awsRegion: declareAwsSetting(
+    'AWS_REGION',
+    'Region of the bucket. Default: the region of the profile, or us-east-1.',
+    {
+      elsewhere: 'AWS_DEFAULT_REGION',
+    },
+  ),
   awsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_S3', 'Endpoint of an S3-compatible store outside AWS.', {
     elsewhere: 'AWS_ENDPOINT_URL',
   }),
   awsTokenFile: declareAwsSetting('AWS_WEB_IDENTITY_TOKEN_FILE', 'File with the web identity token for AWS_ROLE_ARN.'),
-  awsRole: declareAwsSetting('AWS_ROLE_ARN', 'Role to assume with that token.'),
-  awsSessionName: declareAwsSetting('AWS_ROLE_SESSION_NAME', 'Session name for that role. Default: divisor.'),
-  awsStsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS. Default: that of AWS.', {
+  awsRole: declareAwsSetting('AWS_ROLE_ARN', 'Role that is assumed with the web identity token.'),
+  awsSessionName: declareAwsSetting('AWS_ROLE_SESSION_NAME', 'Session name for the assumed role. Default: divisor.'),
+  awsStsEndpoint: declareAwsSetting('AWS_ENDPOINT_URL_STS', 'Endpoint of STS. Default: the endpoint of AWS.', {
     elsewhere: 'AWS_ENDPOINT_URL',
   }),
   awsProfile: declareAwsSetting('AWS_PROFILE', 'Profile with the keys and region. Default: default.'),
@@ -38,16 +42,20 @@ export const AWS_SETTINGS = {
     'AWS_CONTAINER_CREDENTIALS_FULL_URI',
     'URL of the credentials of a pod or container.',
   ),
-  awsContainerToken: declareAwsSetting('AWS_CONTAINER_AUTHORIZATION_TOKEN', 'Authorisation token for that URL.', {
-    isSecret: true,
-  }),
+  awsContainerToken: declareAwsSetting(
+    'AWS_CONTAINER_AUTHORIZATION_TOKEN',
+    'Authorisation token for the URL of the credentials.',
+    {
+      isSecret: true,
+    },
+  ),
   awsContainerTokenFile: declareAwsSetting(
     'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE',
-    'File with that token, read before each request.',
+    'File with the authorisation token. It is read before each request.',
   ),
   awsMachineOff: declareAwsSetting(
     'AWS_EC2_METADATA_DISABLED',
-    'true: do not request credentials from the instance metadata service.',
+    'true turns off requests for credentials to the instance metadata service.',
   ),
   awsMachine: declareAwsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
 };

@@ -6,19 +6,20 @@ import { assertTogether, readHomeCommand } from './home-command.js';
 import { backUpCluster } from './moving/backup-cluster.js';
 import { readEngineVersion } from './version.js';
 
-export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database URL --artifacts PLACE] [--json]
+export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database URL --artifacts STORAGE] [--json]
 
-Copies a home into a new folder, even while a service runs on it: one snapshot of the documents, every result and
-managed store they name, and a manifest with the hash of each file. The folder appears only when it is complete.
+Copies a home into a new folder, also while a service runs on it. The backup contains a snapshot of the documents, every
+result and managed store to which they refer, and a manifest with the hash of each file. The folder appears only when the
+backup is complete.
 
-  FOLDER   Target folder. Default: backups/TIME in the home, or TIME in DIVISOR_BACKUPS. Keep copies on another disk.
+  FOLDER   Target folder. Default: backups/TIME in the home, or TIME in DIVISOR_BACKUPS. Keep backups on another disk.
   --home   Folder of the service. Default: DIVISOR_HOME or ./var.
   --database, --artifacts
            Documents and results that several machines share. Default: DATABASE_URL and DIVISOR_ARTIFACTS.
            The backup can be restored to a home or to a database.
   --json   One JSON object, the default on a pipe.
 
-Exit statuses: 0 done; 1 done, but the home lacks files that its documents name; 75 no space left; 78 no home, or a damaged one.
+Exit statuses: 0 done; 1 done, but the home lacks files to which documents refer; 75 no space left; 78 the home is missing or damaged.
 `;
 
 interface BackupSummary {

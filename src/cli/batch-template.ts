@@ -11,8 +11,9 @@ Usage: divisor batch template [--out FILE]
 
 Columns
 ${formatTable(listAccountColumns().map(({ name, help }) => [name, help]))}
-A row is a lot, or a recent trade if it has traded. A row with the identifier CASH has cash in shares. The columns from cash on are
-stated on one row of the account. Entries of a list are separated by /, groups of substitutes by //; a tilt is identifier=weight.
+A row describes a lot. A row with a value in traded describes a recent trade. A row with the identifier CASH has the amount of cash in
+shares. Write each column from cash on in one row of the account. Entries of a list are separated by /, and groups of substitutes
+by //. A tilt is identifier=weight.
 `;
 
 /** Runs `divisor batch template`, which needs no service. */

@@ -18,10 +18,11 @@ divisor calendars check REFERENCE [--corrections FILE] [--confidence high,...] [
 divisor calendars index [--folder FOLDER]
 
 list   Lists every accepted code with its name, time zone and coverage.
-check  Compares the calendars with a folder of reference files over the days that both cover and prints the differences by calendar and
-       year: - a session that only the reference has, + one that only the calendar has. Exit status 1 if there are differences.
-       A reference is JSON with code and sessions, JSON with code, range, weekmask, holidays and special_sessions, or a CSV with a column date.
-index  Rebuilds index.json from the rule files and the aliases, after you edited either.
+check  Compares the calendars with a folder of reference files over the days that both cover, and prints the differences by calendar
+       and year. - marks a session that only the reference has, and + marks a session that only the calendar has. The exit status is 1
+       if there are differences. A reference is JSON with code and sessions, JSON with code, range, weekmask, holidays and
+       special_sessions, or a CSV file with a column date.
+index  Writes index.json again from the rule files and the aliases. Use it after you have edited one of them.
 
   --corrections  Changes to the reference: JSON by code, entries with close, open and confidence.
   --confidence   Confidences of the corrections to apply. Default: high.

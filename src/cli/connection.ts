@@ -57,12 +57,12 @@ export const CONNECTION_OPTIONS = {
 
 export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--url URL', 'Address of a running service. Default: DIVISOR_URL. Its key is read from DIVISOR_API_KEY.'],
-  ['--home FOLDER', 'Without a URL: home to open in this process. Default: DIVISOR_HOME.'],
+  ['--home FOLDER', 'Home that this process opens if no URL is set. Default: DIVISOR_HOME.'],
   [
     '--data-roots FOLDERS',
-    'With a home: root folders of data. Default: DIVISOR_DATA_ROOTS, or the home and the working folder.',
+    'Root folders of data for a home. Default: DIVISOR_DATA_ROOTS, or the home and the working folder.',
   ],
-  ['--store ID', 'Data store that the command reads. Default: that of the index, else the active store.'],
+  ['--store ID', 'Data store that the command reads. Default: the store of the index, or the active store.'],
 ];
 
 const START_HINT = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
@@ -94,7 +94,9 @@ export async function runWithService(
 ): Promise<number> {
   const url = findAddress(flags, environment);
   if (url !== undefined && flags.dataRoots !== undefined)
-    throw new UsageError('--data-roots applies to a home that the command opens; a service has its own setting');
+    throw new UsageError(
+      '--data-roots applies only to a home that the command opens; a service has a separate setting',
+    );
   const here: { settings?: Settings } = {};
   try {
     if (url !== undefined) {
@@ -200,7 +202,7 @@ function explain({ message, findings }: DivisorError, settings: Settings | undef
  */
 function listAllowedLocations(settings: Settings | undefined): string {
   if (settings === undefined)
-    return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
+    return 'Run `divisor config` on the machine of the service. It shows the allowed folders and hosts.';
   const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
   return `Allowed are folders under ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
 }

@@ -8,20 +8,21 @@ import { readSettings } from './settings.js';
 import { alignRight } from './terminal.js';
 import { UsageError } from './usage-error.js';
 
-export const COPY_HELP = `divisor copy --from HOME --to URL [--artifacts PLACE] [--json]
-divisor copy --from URL --to HOME [--artifacts PLACE] [--json]
+export const COPY_HELP = `divisor copy --from HOME --to URL [--artifacts STORAGE] [--json]
+divisor copy --from URL --to HOME [--artifacts STORAGE] [--json]
 
-Copies the documents of a home into a database, or back, while no service runs on either: indices,
-runs, jobs and keys, with their times. With --artifacts it also copies results and managed stores, to the place that machines share or
-from it; otherwise they stay in the home, which is served with them. It reads each document and file again and verifies its
-hash. An interrupted copy is not served; run it again. After a copy into a database, the folder documents-TIME of the home holds its previous documents.
+Copies the documents of a home into a database, or from a database into a home: indices, runs, jobs and keys, with their
+times. No service can run on either of them during the copy. With --artifacts, the command also copies results and managed
+stores, to or from the results storage that machines share. Without it, they remain in the home. The command reads each
+copied document and file again and verifies its hash. An interrupted copy is not served: run the command again. After a
+copy into a database, the folder documents-TIME of the home contains the previous documents of the home.
 
-  --from, --to  A folder, or postgres://user:password@host:5432/name; DATABASE_URL replaces the one that is omitted.
-  --artifacts   file:///folder or s3://bucket/prefix, of the database's services. Default: DIVISOR_ARTIFACTS.
+  --from, --to  A folder, or postgres://user:password@host:5432/name; DATABASE_URL is the default of the database.
+  --artifacts   Results storage of the database: file:///folder or s3://bucket/prefix. Default: DIVISOR_ARTIFACTS.
   --json        One JSON object per line, the default on a pipe.
 
-Exit statuses: 0 done; 1 done, except for the listed documents and files that cannot be read; 75 a service runs on one of
-them; 78 the target already contains documents.
+Exit statuses: 0 done; 1 done, except for the listed documents and files that cannot be read; 75 a service runs on the
+home or the database; 78 the target already contains documents.
 `;
 
 /** Copied documents of one kind, or copied files. */

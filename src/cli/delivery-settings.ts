@@ -12,21 +12,21 @@ export const DELIVERY_SETTINGS = {
     variable: 'DIVISOR_DELIVERY_ROOTS',
     otherwise: () => '',
     otherwiseHelp: 'home/delivery',
-    help: `Folders, separated by "${delimiter}", that files may be delivered to.`,
+    help: `Folders to which files can be delivered, separated by "${delimiter}".`,
     schema: createListSchema(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
   deliveryHosts: declare({
     flag: 'delivery-hosts',
     variable: 'DIVISOR_DELIVERY_HOSTS',
     otherwise: () => '',
-    help: 'Hosts, separated by commas, that files may be delivered to by SFTP and to buckets with their own keys: host for the port of the scheme, or host:port.',
+    help: 'Hosts to which files can be delivered by SFTP, or to buckets with the keys of the client, separated by commas: host for the port of the scheme, or host:port.',
     schema: hostPorts,
   }),
   deliveryBuckets: declare({
     flag: 'delivery-buckets',
     variable: 'DIVISOR_DELIVERY_BUCKETS',
     otherwise: () => '',
-    help: 'Buckets, separated by commas, that files may be delivered to with the keys of the service: s3://bucket or s3://bucket/prefix.',
+    help: 'Buckets to which files can be delivered with the keys of the service, separated by commas: s3://bucket or s3://bucket/prefix.',
     schema: createListSchema(',').pipe(
       z.array(z.string().regex(/^s3:\/\/[^\s@?#]+$/, 'must be like s3://bucket or s3://bucket/prefix')),
     ),
@@ -45,7 +45,7 @@ export const DELIVERY_SETTINGS = {
     flag: 'smtp-from',
     variable: 'DIVISOR_SMTP_FROM',
     otherwise: () => '',
-    help: 'Address that mail comes from.',
+    help: 'Sender address of mails.',
     schema: z
       .string()
       .regex(/^(?:[^\s@<>]+@[^\s@<>]+)?$/, 'must be an address like indices@desk.example')
@@ -55,7 +55,7 @@ export const DELIVERY_SETTINGS = {
     flag: 'mail-domains',
     variable: 'DIVISOR_MAIL_DOMAINS',
     otherwise: () => '',
-    help: 'Domains, separated by commas, that may receive mail.',
+    help: 'Domains to which mails can be sent, separated by commas.',
     schema: createListSchema(','),
   }),
 };

@@ -25,18 +25,19 @@ import {
   type Screen,
 } from './terminal.js';
 
-export const DEMO_HELP = `divisor demo: the main job end to end on a generated market
+export const DEMO_HELP = `divisor demo: demonstrate the main tasks on a generated market
 
 Usage: divisor demo [--once]
 
-Starts the service on a temporary home, generates a market, defines an index, then previews, backtests and analyses it over
-HTTP, writes the results to ./demo and keeps serving until Ctrl-C. If its output is not a terminal, it stops when done.
+Starts the service on a temporary home, generates a market and defines an index. It then previews, backtests and analyses the
+index over HTTP, and writes the results to ./demo. The service runs until you press Ctrl-C. If the output is not a terminal,
+the command ends after the demonstration.
 
-  --once  stop when done, with status 0, even on a terminal
+  --once  end after the demonstration with status 0, also on a terminal
 `;
 
 /**
- * Runs `divisor demo`: the main job end to end over the service's HTTP API, on a generated market. Resolves with
+ * Runs `divisor demo`: demonstrates the main tasks over the HTTP API of the service, on a generated market. Resolves with
  * the exit status.
  */
 export async function runDemo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -93,7 +94,7 @@ const INDEX: IndexDocumentBody = {
 const CHILD: OptimiseRequest = {
   id: 'DEMO-50-LITE',
   name: 'Demo 50 lite',
-  description: 'Tracks the parent with at most twenty of its constituents, capped at 10 %.',
+  description: 'Tracks its parent with at most twenty of its constituents, capped at 10 %.',
   constraints: [
     { id: 'few', type: 'Cardinality', params: { maximum: 20 } },
     { id: 'size', type: 'PositionBounds', params: { upper: 0.1 } },

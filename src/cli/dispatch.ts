@@ -95,12 +95,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./copy.js')).copy(argv, environment),
   },
   adopt: {
-    summary: 'Set which database owns a place of results.',
+    summary: 'Set which database owns a results storage.',
     help: async () => (await import('./adopt.js')).ADOPT_HELP,
     run: async (argv, environment) => (await import('./adopt.js')).adopt(argv, environment),
   },
   doctor: {
-    summary: 'Check whether this machine and home can serve.',
+    summary: 'Check if a service can run on this machine and home.',
     help: async () => (await import('./doctor.js')).DOCTOR_HELP,
     run: async (argv, environment) => (await import('./doctor.js')).runDoctor(argv, environment),
   },
@@ -133,7 +133,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
         : (await import('./completion.js')).runCompletion(argv, await listCompletions()),
   },
   demo: {
-    summary: 'Run the main job end to end on a generated market, and keep serving it.',
+    summary: 'Demonstrate the main tasks on a generated market, and continue to serve it.',
     help: async () => (await import('./demo.js')).DEMO_HELP,
     run: async (argv, environment) => (await import('./demo.js')).runDemo(argv, environment),
   },
@@ -251,14 +251,14 @@ function formatHelp(names: readonly string[]): string {
   const lines = names.map((name) => `  ${name.padEnd(width)}  ${COMMANDS[name]!.summary}\n`);
   return (
     `divisor: index construction and analytics as a service\n\nUsage: divisor <command> [flags]\n\n${lines.join('')}\n` +
-    'divisor <command> --help explains its flags; divisor --version prints the version.\n'
+    'divisor <command> --help describes the flags of a command; divisor --version prints the version.\n'
   );
 }
 
 async function formatCommandHelp(name: string, { summary, help }: Command): Promise<string> {
   if (help !== undefined) return help();
   const { formatSettingsHelp } = await import('./settings.js');
-  return `divisor ${name}: ${summary}\n\nSettings, flags over environment over defaults:\n\n${formatSettingsHelp()}`;
+  return `divisor ${name}: ${summary}\n\nSettings. A flag has priority over the environment variable, and both have priority over the default:\n\n${formatSettingsHelp()}`;
 }
 
 function explainUnknownCommand(name: string): string {

@@ -25,13 +25,14 @@ import { readEngineVersion } from './version.js';
 
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
 
-Checks whether this machine and home can serve with these settings, one sentence each: versions, home and its lock,
-database, documents, data, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
+Checks if a service can run on this machine and home with these settings, and prints one sentence for each check: versions,
+home and its lock, database, documents, data, disk, memory, shared memory, address, keys, numerics, readers, calendars and
+folders of data.
 
-Settings, flags over environment over defaults:
+Settings. A flag has priority over the environment variable, and both have priority over the default:
 
 ${formatSettingsHelp()}
-Exit statuses: 0 it can serve, perhaps with warnings; 1 a fault must be fixed first.
+Exit statuses: 0 the service can run, possibly with warnings; 1 a fault must be corrected first.
 `;
 
 type State = 'ok' | 'warning' | 'fault';
@@ -129,7 +130,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     if (holder.isRunning === false)
       return createOk(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
     return createWarning(
-      `A process of another container or machine (${holder.pid} there) holds the home or left its lock; the next start waits until this is certain.`,
+      `A process of another container or machine (${holder.pid} there) uses the home or left its lock; the next start waits until this is certain.`,
     );
   },
   database: async ({ database }) => {
@@ -149,7 +150,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const damaged = entries.filter(({ isReadable }) => !isReadable).length;
     return damaged === 0
       ? createOk(`${count} documents, every checksum is correct.`)
-      : createWarning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
+      : createWarning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` lists them.`);
   },
   data: async (_settings, _home, documents) => {
     const served = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
@@ -205,13 +206,15 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const free = result.bavail * result.bsize;
     const says = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
     return free < RECOMMENDED_SHARED_BYTES
-      ? createWarning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)
+      ? createWarning(
+          `${says} Larger markets use temporary files, which are slower; run the container with --shm-size=1g.`,
+        )
       : createOk(says);
   },
   processors: async ({ workers }) => {
     const cores = availableParallelism();
     return workers > cores
-      ? createWarning(`${workers} workers on ${cores} cores: more threads than cores bring no speed.`)
+      ? createWarning(`${workers} workers on ${cores} cores: more threads than cores do not increase the speed.`)
       : createOk(`${workers} workers on ${cores} cores.`);
   },
   'open files': async () => {
@@ -227,7 +230,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   address: async ({ host, port }) => {
     const code = await findListenError(host, port);
     if (code === undefined) return createOk(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
-    if (code !== 'EADDRINUSE') return createFault(`${host} port ${port} cannot be listened on: ${code}.`);
+    if (code !== 'EADDRINUSE') return createFault(`The service cannot listen on ${host} port ${port}: ${code}.`);
     const version = await readVersionAt(host, port);
     return version === undefined
       ? createFault(`Another process listens on ${host} port ${port}.`)
@@ -244,7 +247,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       );
     return createOk(
       count === 0
-        ? 'There is no key: the service answers only this machine.'
+        ? 'There is no key: the service accepts requests only from this machine.'
         : `${stored} keys in the home, ${apiKeys.length} in the environment.`,
     );
   },

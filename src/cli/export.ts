@@ -16,11 +16,11 @@ import { writeWhole } from './write-whole.js';
 export const EXPORT_GRAMMAR: Grammar = {
   words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', '), choices: EXPORT_NAMES }],
   flags: {
-    index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
+    index: { type: 'string', value: 'ID', help: 'Index or strategy of the exported run.' },
     ...RUN,
     'as-known-on': AS_KNOWN_FLAGS['as-known-on'],
-    start: { type: 'string', value: 'DATE', help: 'First date. Default: that of the run.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
+    start: { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the run.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
     date: {
       type: 'string',
       value: 'DATE',
@@ -35,7 +35,7 @@ export const EXPORT_GRAMMAR: Grammar = {
       type: 'string',
       value: 'FORMAT',
       choices: FORMAT_NAMES,
-      help: `${FORMAT_NAMES.join(', ')}; default: by the extension of --out, else csv.`,
+      help: `${FORMAT_NAMES.join(', ')}; default: the extension of --out, otherwise csv.`,
     },
   },
 };
@@ -108,7 +108,7 @@ function parseRequest(word: string, flags: FlagValues, out: string | undefined):
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : requireFormat(out));
   if (out !== undefined) assertEnding(out, format);
   if (out === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
-    throw new UsageError(`${format} is not a text format for a terminal: name a file with --out`);
+    throw new UsageError(`${format} is not a text format for a terminal: write a file with --out`);
   return {
     table,
     indexId,
@@ -131,7 +131,8 @@ function parseExtension(out: string): ExportFormat | undefined {
 /** Ensures that the extension of a file matches the format. @throws UsageError if the extension names another format */
 function assertEnding(out: string, format: ExportFormat): void {
   const ending = parseExtension(out) ?? format;
-  if (ending !== format) throw new UsageError(`--format is ${format}, but the extension of ${out} means ${ending}`);
+  if (ending !== format)
+    throw new UsageError(`--format is ${format}, but the extension of ${out} means the format ${ending}`);
 }
 
 /** Returns the format that the extension of a file names. @throws UsageError if the extension names no format */
@@ -139,7 +140,7 @@ function requireFormat(out: string): ExportFormat {
   const format = parseExtension(out);
   if (format !== undefined) return format;
   const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
-  throw new UsageError(`the extension of ${out} names no format; use ${endings}, or --format`);
+  throw new UsageError(`the extension of ${out} is not a known format; use ${endings}, or --format`);
 }
 
 async function requestTable(

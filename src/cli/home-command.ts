@@ -40,11 +40,11 @@ export function assertSingleLocation(
   const instead = 'Omit --home, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
   if (environment['DIVISOR_ARTIFACTS'])
     throw new UsageError(
-      `--home names a home, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS name places that several machines share. ${instead}`,
+      `--home is set, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS refer to storage that several machines share. ${instead}`,
     );
   if (existsSync(join(home, 'documents', 'data.mdb')))
     throw new UsageError(
-      `--home names a home with its own documents, but the environment variable DATABASE_URL names a database. ${instead}`,
+      `--home is set to a home with documents, but the environment variable DATABASE_URL refers to a database. ${instead}`,
     );
 }
 

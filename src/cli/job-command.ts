@@ -169,13 +169,16 @@ const STATUSES = [
   ['0', 'done'],
   ['1', 'the job failed, or another client cancelled it'],
   ['2', 'the service refused the request; every finding is printed'],
-  ['3', 'a finding that --fail-on names; a rejected refresh stored nothing'],
+  ['3', 'a finding with a code of --fail-on; a rejected refresh stored nothing'],
   ['64', 'wrong usage'],
-  ['69', 'nothing answers at the address'],
-  ['70', 'the service failed; its log says why'],
-  ['74', 'the service did not answer in time; the work may still be running: check before you try again'],
-  ['75', 'busy, stopping, without data, or a job of the same id runs another request: try again'],
-  ['77', 'the key is missing, wrong or lacks the scope'],
+  ['69', 'no service answers at the address'],
+  ['70', 'the service failed; its log states the reason'],
+  ['74', 'the service did not respond in time; the work may still be running: check before you try again'],
+  [
+    '75',
+    'the service is busy, is stopping or has no data, or a job with the same id runs for another request: try again',
+  ],
+  ['77', 'the key is missing, is wrong or lacks the scope'],
   ['130', 'interrupted; the job was cancelled'],
 ];
 

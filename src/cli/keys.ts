@@ -19,27 +19,27 @@ const ADMIN_DAYS = 90;
 const DAY_MS = 86_400_000;
 
 export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD|never] [--prefixes a-,b-]
-                    [--from ADDRESS,...] [--stateless] [PLACE]
-divisor keys list [PLACE]
-divisor keys rotate KEYID [--overlap 24h] [PLACE]
-divisor keys revoke KEYID [PLACE]
+                    [--from ADDRESS,...] [--stateless] [STORAGE]
+divisor keys list [STORAGE]
+divisor keys rotate KEYID [--overlap 24h] [STORAGE]
+divisor keys revoke KEYID [STORAGE]
 
-Creates, lists, replaces and revokes the API keys of a home, even while a service runs on it; changes take effect within a second,
-on a worker's port within three.
+Creates, lists, replaces and revokes the API keys of a home, also while a service runs on it. Changes take effect within a
+second, and on the port of a worker within three seconds.
 A key is printed once, when it is created. After the first key of a home, every request needs a key.
 
   --name       Purpose or owner of the key, at most 64 characters.
-  --scopes     What it may do, of ${SCOPES.join(', ')}. Default: read. admin may do everything.
-  --expires    First day, in UTC, on which the key is no longer accepted, or never. Default: never; in ${ADMIN_DAYS} days with the scope admin.
-  --prefixes   Prefixes of the ids that the key may read, write and run, separated by commas. Default: all ids.
-  --from       Addresses and ranges that may use the key, separated by commas. Default: all addresses.
-  --overlap    Time for which the old key is accepted in addition to its successor: a number and m, h or d. Default: 24h.
+  --scopes     Scopes of the key: ${SCOPES.join(', ')}. Default: read. admin includes all other scopes.
+  --expires    First day, in UTC, on which the key is no longer accepted, or never. Default: never; with the scope admin, in ${ADMIN_DAYS} days.
+  --prefixes   Prefixes of the ids that the key can read, write and run, separated by commas. Default: all ids.
+  --from       Addresses and ranges that can use the key, separated by commas. Default: all addresses.
+  --overlap    Time for which the old key is accepted in addition to its successor: a number followed by m, h or d. Default: 24h.
   --stateless  Store nothing: print the key and its entry for DIVISOR_API_KEYS.
   --home       Folder of the service. Default: DIVISOR_HOME or ./var.
-  --database   Database with its documents. Default: DATABASE_URL, else the home.
-  --artifacts  Place of its results. Default: DIVISOR_ARTIFACTS, else the home.
+  --database   Database with the documents. Default: DATABASE_URL, otherwise the home.
+  --artifacts  Results storage. Default: DIVISOR_ARTIFACTS, otherwise the home.
 
-PLACE is --home, or --database and --artifacts for several services.
+STORAGE is --home, or --database and --artifacts for several services.
 `;
 
 const OPTIONS = {

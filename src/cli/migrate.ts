@@ -6,12 +6,12 @@ import { UsageError } from './usage-error.js';
 
 export const MIGRATE_HELP = `divisor migrate [--database URL]
 
-Creates the tables of a database, or migrates them to this version, without losing or rewriting data. Services of the
-previous version keep running. A database of a newer version is refused.
+Creates the tables of a database, or migrates them to this version. No data is lost or rewritten. Services of the
+previous version continue to run. A database of a newer version is refused.
 
-  --database  postgres://user:password@host:5432/name; Default: DATABASE_URL, which no list of processes shows.
+  --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
 
-Exit statuses: 0 done; 75 the database cannot be reached; 78 it is older than PostgreSQL 15, not UTF-8, or of a newer version.
+Exit statuses: 0 done; 75 the database cannot be reached; 78 the database is older than PostgreSQL 15, is not UTF-8, or has the tables of a newer version.
 `;
 
 /** Runs `divisor migrate`: creates or migrates the tables of a database. */

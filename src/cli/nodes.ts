@@ -8,14 +8,15 @@ import { UsageError } from './usage-error.js';
 
 export const NODES_HELP = `divisor nodes [--database URL] [--json]
 
-Lists the processes that use a database: their role, their running jobs, the jobs of
-other nodes that they help with, the time since their last heartbeat, and the difference
-of their clock from that of the database: more than 2 s is a fault, more than 30 s is refused.
+Lists the processes that use a database. For each process, it shows the role, the running jobs,
+the jobs of other nodes to which it contributes, the time since its last heartbeat, and the
+difference of its clock from the clock of the database. A difference of more than 2 s is a fault.
+With more than 30 s, a process cannot start.
 
-  --database  postgres://user:password@host:5432/name; Default: DATABASE_URL, which no list of processes shows.
-  --json      One JSON object a line.
+  --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
+  --json      One JSON object per line.
 
-Exit statuses: 0 done; 75 the database cannot be reached; 78 it has no tables of this version.
+Exit statuses: 0 done; 75 the database cannot be reached; 78 the database has no tables of this version.
 `;
 
 const TITLES = [

@@ -47,7 +47,8 @@ export async function runOnStore(
     stream: createTypedSend(client.stream as SendRequest),
   } as unknown as DivisorClient; // Each function adds the store to its request before it sends it.
   const status = await use(ownDivisorClient);
-  if (!isNamed) process.stderr.write(`warning: --store ${storeId} has no effect: the command names no store itself.\n`);
+  if (!isNamed)
+    process.stderr.write(`warning: --store ${storeId} has no effect, because the command does not select a store.\n`);
   return status;
 }
 

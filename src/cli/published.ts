@@ -6,7 +6,7 @@ import { formatTable } from './terminal.js';
 import { writeWhole } from './write-whole.js';
 
 const GRAMMAR: Grammar = {
-  words: [{ name: 'INDEX', help: 'Id of an index, which may be deleted.' }],
+  words: [{ name: 'INDEX', help: 'Id of an index, even if the index was deleted.' }],
   flags: {
     start: { type: 'string', value: 'DATE', help: 'First date.' },
     end: { type: 'string', value: 'DATE', help: 'Last date.' },

@@ -6,20 +6,21 @@ import { assertTogether, readHomeCommand } from './home-command.js';
 import { restoreCluster } from './moving/restore-cluster.js';
 
 export const RESTORE_HELP = `divisor restore FOLDER [--home HOME] [--replace] [--json]
-divisor restore FOLDER --database URL --artifacts PLACE [--json]
+divisor restore FOLDER --database URL --artifacts STORAGE [--json]
 
-Replaces a home by a backup while no service runs on it. It first checks every file against the manifest. The previous
-content is moved into the folder replaced-TIME of the home, never deleted. An interrupted restore is not served; run it again.
+Replaces the files of a home by a backup. No service can run on the home. The command first checks every file of the backup
+against the manifest. It moves the previous files of the home into the folder replaced-TIME of the home and deletes nothing.
+An interrupted restore is not served: run the command again.
 
-  FOLDER     A backup that \`divisor backup\` wrote.
-  --home     Home to restore to. Default: DIVISOR_HOME or ./var.
+  FOLDER     Folder of a backup of \`divisor backup\`.
+  --home     Home that is restored. Default: DIVISOR_HOME or ./var.
   --replace  Restore even if the home already contains documents.
   --database, --artifacts
-             Restore to a database without documents and to a place of results. Default: DATABASE_URL and
-             DIVISOR_ARTIFACTS. An interrupted restore is not served; run it again.
+             Restore to a database without documents and to a results storage. Default: DATABASE_URL and
+             DIVISOR_ARTIFACTS.
   --json     One JSON object, the default on a pipe.
 
-Exit statuses: 0 done; 75 services run on the home or the database; 78 the backup is damaged or of a newer engine, or the home is not empty.
+Exit statuses: 0 done; 75 services run on the home or the database; 78 the backup is damaged or was written by a newer version, or the home is not empty.
 `;
 
 interface RestoreSummary {

@@ -56,8 +56,8 @@ export const SECURITY_SETTINGS = {
     flag: 'reader-memory-mb',
     variable: 'DIVISOR_READER_MEMORY_MB',
     otherwise: () => String(computeReaderMegabytes()),
-    otherwiseHelp: 'three quarters of the memory, at most 3072 and twice the panels',
-    help: 'Limit of the private memory of each reading process, in MiB, enforced by the system (Linux).',
+    otherwiseHelp: 'three quarters of the memory, at most 3072 and at most twice the panels',
+    help: 'Limit of the private memory of each reader process, in MiB, enforced by the operating system (Linux).',
     schema: createWholeNumber(256, 100_000_000),
   }),
   sqlSeconds: declare({
@@ -70,20 +70,20 @@ export const SECURITY_SETTINGS = {
   readerCgroup: declareOptionalFile(
     'reader-cgroup',
     'DIVISOR_READER_CGROUP',
-    'Folder of a cgroup (version 2) that is delegated to the service: each reading process gets a group with that limit, which includes shared memory and cached files.',
+    'Folder of a cgroup (version 2) that is delegated to the service. Each reader process gets a group with the limit of --reader-memory-mb, which includes shared memory and cached files.',
   ),
   tenancy: declare({
     flag: 'tenancy',
     variable: 'DIVISOR_TENANCY',
     otherwise: () => 'none',
-    help: 'Response for ids outside the prefixes of a key: none returns 403, prefix returns 404 as for absent ids.',
+    help: 'Response for ids outside the prefixes of a key: none returns 403, prefix returns 404 as for ids that do not exist.',
     schema: z.enum(['none', 'prefix']),
   }),
   oidcIssuer: declare({
     flag: 'oidc-issuer',
     variable: 'DIVISOR_OIDC_ISSUER',
     otherwise: () => '',
-    help: 'Address of an OpenID provider; its tokens are accepted in addition to keys. It must be https:// unless it is on this machine.',
+    help: 'Address of an OpenID provider. Its tokens are accepted in addition to keys. It must be https:// unless it is on this machine.',
     schema: z
       .string()
       .refine(
@@ -92,11 +92,11 @@ export const SECURITY_SETTINGS = {
       )
       .transform((text) => (text === '' ? undefined : text)),
   }),
-  oidcAudience: declareOptionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that its tokens must contain.'),
+  oidcAudience: declareOptionalText('oidc-audience', 'DIVISOR_OIDC_AUDIENCE', 'Audience that the tokens must contain.'),
   oidcClientId: declareOptionalText(
     'oidc-client-id',
     'DIVISOR_OIDC_CLIENT_ID',
-    'Client id of this service at the provider; it enables sign-in with a browser at /auth/login.',
+    'Client id of this service at the provider. It enables sign-in in browsers at /auth/login.',
   ),
   oidcClientSecret: declare({
     variable: 'DIVISOR_OIDC_CLIENT_SECRET',
@@ -109,7 +109,7 @@ export const SECURITY_SETTINGS = {
     flag: 'oidc-scopes',
     variable: 'DIVISOR_OIDC_SCOPES',
     otherwise: () => '',
-    help: 'Scopes that claims grant: claim=value:scope+scope, followed by :prefix+prefix to limit ids; repeat the flag or separate by commas.',
+    help: 'Scopes that claims grant: claim=value:scope+scope. Append :prefix+prefix to limit ids. For several claims, repeat the flag or separate them by commas.',
     schema: createListSchema(',').pipe(
       z.array(
         z.string().transform((text, context) => {
@@ -124,17 +124,17 @@ export const SECURITY_SETTINGS = {
   publicUrl: declareOptionalText(
     'public-url',
     'DIVISOR_PUBLIC_URL',
-    'Address of the service for browsers, behind a proxy. Default: that of the request.',
+    'Address of the service for browsers, behind a proxy. Default: the address in the request.',
   ),
   secretKeyFile: declareOptionalFile(
     'secret-key-file',
     'DIVISOR_SECRET_KEY_FILE',
-    'File with 32 bytes in base64 or hexadecimal digits: it encrypts stored signing keys and passwords of sources. Further lines hold earlier keys, which only decrypt.',
+    'File with a key of 32 bytes in base64 or hexadecimal digits, which encrypts stored signing keys and passwords of sources. Further lines contain earlier keys, which only decrypt.',
   ),
   secretKey: declare({
     variable: 'DIVISOR_SECRET_KEY',
     otherwise: () => '',
-    help: 'The same keys as text instead of a file.',
+    help: 'The keys of the file as text.',
     schema: z
       .string()
       .refine(
@@ -146,19 +146,19 @@ export const SECURITY_SETTINGS = {
   tlsCert: declareOptionalFile(
     'tls-cert',
     'DIVISOR_TLS_CERT',
-    'PEM file of the certificate chain; it enables HTTPS. The service reloads it when it changes.',
+    'PEM file of the certificate chain. It enables HTTPS. The service reloads the file when it changes.',
   ),
   tlsKey: declareOptionalFile('tls-key', 'DIVISOR_TLS_KEY', 'PEM file of the private key of the certificate.'),
   tlsClientCa: declareOptionalFile(
     'tls-client-ca',
     'DIVISOR_TLS_CLIENT_CA',
-    'PEM file of authorities; every client needs a certificate from one of them.',
+    'PEM file of certificate authorities. Every client then needs a certificate from one of them.',
   ),
   keyQuotaMegabytes: declare({
     flag: 'key-quota-mb',
     variable: 'DIVISOR_KEY_QUOTA_MB',
     otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
-    help: 'Maximum size of the documents and versions of one key, in MiB; purging frees space.',
+    help: 'Maximum size of the documents and versions of one key, in MiB. Purging documents frees space.',
     schema: createWholeNumber(1, 100_000_000),
   }),
   auditPush: declare({
@@ -177,7 +177,7 @@ export const SECURITY_SETTINGS = {
   auditPushToken: declare({
     variable: 'DIVISOR_AUDIT_PUSH_TOKEN',
     otherwise: () => '',
-    help: 'Bearer token for that receiver.',
+    help: 'Bearer token for the receiver of the audit log.',
     schema: z.string().transform((text) => (text === '' ? undefined : text)),
     isSecret: true,
   }),
@@ -185,14 +185,14 @@ export const SECURITY_SETTINGS = {
     flag: 'audit-reads',
     variable: 'DIVISOR_AUDIT_READS',
     otherwise: () => '',
-    help: 'Reads to log in addition to writes: exports, keys, or both separated by a comma.',
+    help: 'Reads that the audit log records in addition to writes: exports, keys, or both separated by a comma.',
     schema: createListSchema(',').pipe(z.array(z.enum(['exports', 'keys']))),
   }),
   trustedProxies: declare({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',
     otherwise: () => '',
-    help: 'Addresses and ranges, separated by commas, of trusted reverse proxies: the service takes the client address from their X-Forwarded-For and does not limit their connections.',
+    help: 'Addresses and ranges of trusted reverse proxies, separated by commas. The service reads the client address from their X-Forwarded-For, and does not limit their connections.',
     schema: createListSchema(',').pipe(
       z.array(z.string().refine(isAddressRange, 'must be an address or a range as 10.0.0.0/8')),
     ),

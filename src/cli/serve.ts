@@ -142,7 +142,7 @@ export async function start(
   const service = await compose({ role, settings, log, keepsServed, onDefect: endOnDefect(log) });
   try {
     if (!service.hasKeys() && !isLoopbackName(settings.host)) {
-      const message = `Without an API key the service listens on loopback only, not on ${settings.host}: create a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
+      const message = `Without an API key, the service listens only on loopback addresses, not on ${settings.host}. Create a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
       throw new StartRefusal(EXIT_CONFIGURATION, message);
     }
     const { host, trustedProxies } = settings;

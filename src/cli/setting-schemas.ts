@@ -51,7 +51,7 @@ export const PANEL_MEGABYTES = declare({
   variable: 'DIVISOR_PANEL_MEMORY_MB',
   otherwise: () => String(Math.floor(Math.min(8192, computeMemoryBudget(0.25) / 2 ** 20))),
   otherwiseHelp: 'a quarter of the memory, at most 8192',
-  help: 'Memory for the panels of one store, in MiB; panels of a larger store are paged from the disk of the home. Stores that are kept besides the active one take as much together.',
+  help: 'Memory for the panels of one store, in MiB. The panels of a larger store are paged from the disk of the home. All loaded stores that are not active use the same amount together.',
   schema: createWholeNumber(1, 100_000_000),
 });
 

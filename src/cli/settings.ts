@@ -37,14 +37,14 @@ export const SETTINGS = {
     flag: 'host',
     variable: 'HOST',
     otherwise: () => '127.0.0.1',
-    help: 'Address to listen on. Any address other than loopback requires a key.',
+    help: 'Address on which the service listens. Any address other than loopback requires a key.',
     schema: z.string().min(1).max(255),
   }),
   port: declare({
     flag: 'port',
     variable: 'PORT',
     otherwise: () => '8080',
-    help: 'Port to listen on; 0 selects any free port. Default of a worker: the first free port from 8180 to 8279.',
+    help: 'Port on which the service listens; 0 selects any free port. Default of a worker: the first free port from 8180 to 8279.',
     schema: createWholeNumber(0, 65_535),
   }),
   home: declare({
@@ -61,7 +61,7 @@ export const SETTINGS = {
     flag: 'database',
     variable: 'DATABASE_URL',
     otherwise: () => '',
-    help: 'PostgreSQL for documents and jobs: postgres://user:password@host:5432/name. Default: files in the home. Prefer the environment variable, because flags are visible in the list of processes.',
+    help: 'PostgreSQL database for documents and jobs: postgres://user:password@host:5432/name. Default: files in the home. Prefer the environment variable, because flags are visible in the list of processes.',
     schema: databaseUrl,
     mayHoldSecret: true,
   }),
@@ -72,7 +72,7 @@ export const SETTINGS = {
     flag: 'lease',
     variable: 'DIVISOR_LEASE',
     otherwise: () => '10',
-    help: 'With --database: seconds without a heartbeat after which other nodes take over the jobs of a node.',
+    help: 'With --database: a node loses its jobs to other nodes after this number of seconds without a heartbeat.',
     schema: createWholeNumber(5, 3600),
     needs: { setting: 'database' },
   }),
@@ -80,7 +80,7 @@ export const SETTINGS = {
     flag: 'migrate',
     variable: 'DIVISOR_MIGRATE',
     otherwise: () => 'off',
-    help: 'Create or upgrade the tables of the database at the start; divisor migrate does only this.',
+    help: 'on creates or upgrades the tables of the database at the start. divisor migrate does only this.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
     needs: { setting: 'database' },
   }),
@@ -88,14 +88,14 @@ export const SETTINGS = {
     flag: 'workers',
     variable: 'DIVISOR_WORKERS',
     otherwise: () => String(availableParallelism()),
-    help: 'Number of compute threads. Default: the cores of the machine; with --artifacts none for heavy jobs.',
+    help: 'Number of compute threads. Default: the number of cores; with --artifacts, no threads for heavy jobs.',
     schema: createWholeNumber(1, 256),
   }),
   numerics: declare({
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'auto',
-    help: 'Engine of the kernels: native and wasm give the same bits on every machine, auto uses native if it works here, else wasm.',
+    help: 'Engine of the kernels. native and wasm return identical results on every machine; auto selects native if it works, otherwise wasm.',
     schema: engineSchema,
   }),
   panelMegabytes: PANEL_MEGABYTES,
@@ -104,7 +104,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_DATA_ROOTS',
     otherwise: () => '',
     otherwiseHelp: 'home',
-    help: `Folders, separated by "${delimiter}", that may contain folder stores and file databases.`,
+    help: `Folders from which folder stores and file databases can be read, separated by "${delimiter}".`,
     schema: createListSchema(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
   databaseHosts: declare({
@@ -112,7 +112,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_DATABASE_HOSTS',
     otherwise: () => '',
     otherwiseHelp: 'loopback',
-    help: 'Hosts, separated by commas, that database stores may connect to: host for port 5432, or host:port.',
+    help: 'Hosts to which database stores can connect, separated by commas: host for port 5432, or host:port.',
     schema: hostPorts,
   }),
   ...SECURITY_SETTINGS,
@@ -122,7 +122,7 @@ export const SETTINGS = {
     flag: 'callback-hosts',
     variable: 'DIVISOR_CALLBACK_HOSTS',
     otherwise: () => '',
-    help: 'Hosts, separated by commas, that may receive notifications of ended jobs: host, or host:port if the port is not that of the scheme.',
+    help: 'Hosts that can receive notifications of ended jobs, separated by commas: host for the port of the scheme, or host:port.',
     schema: createListSchema(','),
   }),
   callbackPrivate: declare({
@@ -135,7 +135,7 @@ export const SETTINGS = {
   callbackSecrets: declare({
     variable: 'DIVISOR_CALLBACK_SECRET',
     otherwise: () => '',
-    help: 'Secret that signs callbacks: whsec_ and 24 to 64 bytes in base64; two, separated by a comma, during a rotation.',
+    help: 'Secret that signs callbacks: whsec_ and 24 to 64 bytes in base64. During a rotation: two secrets, separated by a comma.',
     schema: createListSchema(',').pipe(
       z.array(z.string().regex(SIGNING_SECRET, 'must be whsec_ and 24 to 64 bytes in base64')),
     ),
@@ -145,7 +145,7 @@ export const SETTINGS = {
   apiKeys: declare({
     variable: 'DIVISOR_API_KEYS',
     otherwise: () => '',
-    help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, followed by :prefix+prefix to limit ids, separated by commas.',
+    help: 'Keys of stateless deployments, separated by commas: name:keyId:sha256hex:scope+scope. Append :prefix+prefix to limit ids.',
     schema: createListSchema(',').pipe(z.array(keyRecord)),
     isSecret: true,
   }),
@@ -153,21 +153,21 @@ export const SETTINGS = {
     flag: 'warm-up',
     variable: 'DIVISOR_WARM_UP',
     otherwise: () => 'on',
-    help: 'on starts worker threads ahead of tasks, warms them up in idle time for runs, views and previews of the served store, and runs two practice jobs in a temporary home after the start.',
+    help: 'on starts worker threads before the first task. In idle time, they prepare runs, views and previews of the served store. After the start, the service runs two practice jobs in a temporary home.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   console: declare({
     flag: 'console',
     variable: 'DIVISOR_CONSOLE',
     otherwise: () => 'on',
-    help: 'on serves the console, pages for browsers, at /.',
+    help: 'on serves the console, the pages for browsers, at /.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   logLevel: declare({
     flag: 'log-level',
     variable: 'DIVISOR_LOG_LEVEL',
     otherwise: () => 'info',
-    help: 'Minimum severity of log lines, which go to standard error.',
+    help: 'Minimum severity of log lines, which are written to standard error.',
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   }),
   runsKept: declare({
@@ -175,7 +175,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_RUNS_KEPT',
     // A month of daily runs.
     otherwise: () => '20',
-    help: 'Maximum number of runs kept for an index; published runs are kept in addition.',
+    help: 'Maximum number of runs that are kept for an index. Published runs are kept in addition.',
     schema: createWholeNumber(1, 1000),
   }),
   documentVersionsKept: declare({
@@ -183,7 +183,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_DOCUMENT_VERSIONS_KEPT',
     otherwise: () => '',
     otherwiseHelp: 'all',
-    help: 'Maximum number of versions kept of each document, its deletion included; a write removes older ones.',
+    help: 'Maximum number of versions that are kept of each document, including its deletion. A write removes older versions.',
     schema: z
       .literal('')
       .transform(() => undefined)
@@ -194,14 +194,14 @@ export const SETTINGS = {
     variable: 'DIVISOR_DATA_WAIT_MS',
     // Most stores load within this time, and a client with a timeout still gets a response.
     otherwise: () => '2000',
-    help: 'Maximum time that a request waits, after a restart, for the previously served data to load.',
+    help: 'Maximum time for which a request waits after a restart, while the served data is loaded.',
     schema: createWholeNumber(0, 60_000),
   }),
   drainMs: declare({
     flag: 'drain-ms',
     variable: 'DIVISOR_DRAIN_MS',
     otherwise: () => '1000',
-    help: 'Time for which a stopping service accepts connections, so that balancers see /health/ready refuse.',
+    help: 'Time for which a stopping service accepts connections, so that load balancers see that /health/ready refuses.',
     schema: createWholeNumber(0, 10_000),
   }),
 };

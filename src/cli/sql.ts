@@ -18,7 +18,7 @@ const FLAGS: Grammar['flags'] = {
     type: 'string',
     value: 'FORMAT',
     choices: SQL_FORMATS,
-    help: `${SQL_FORMATS.join(', ')}; default: by the extension of --out, else a table on a terminal and csv elsewhere.`,
+    help: `${SQL_FORMATS.join(', ')}; default: the extension of --out, otherwise a table on a terminal and csv elsewhere.`,
   },
 };
 
@@ -63,7 +63,7 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
     }
     const as = format ?? 'csv';
     if (out === undefined && process.stdout.isTTY && (as === 'arrow' || as === 'parquet'))
-      throw new UsageError(`${as} is not a text format for a terminal: name a file with --out`);
+      throw new UsageError(`${as} is not a text format for a terminal: write a file with --out`);
     const { headers, bytes } = await client.stream('runSql', EXPORT_FORMATS[as].media, { body: { query, format: as } });
     if (headers.get('x-truncated') === 'true')
       process.stderr.write(`divisor: the result is truncated after ${headers.get('x-rows')} rows.\n`);
@@ -80,7 +80,7 @@ function formatOf(out: string): SqlFormat {
   if (format !== undefined) return format;
   const endings = SQL_FORMATS.map((name) => EXPORT_FORMATS[name].extension);
   const meant = suggestName(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
-  throw new UsageError(`the extension of ${out} names no result format.${meant}`);
+  throw new UsageError(`the extension of ${out} is not a known result format.${meant}`);
 }
 
 /** Maximum number of rows in a table on a terminal; a file gets all. */

@@ -18,14 +18,15 @@ import { UsageError } from './usage-error.js';
 
 export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
 
-Verifies the results of a batch without the solver and without a service: trades are possible, figures follow from the trades, and the
-multipliers of each certificate prove its bound. Every account has one result. Files are read as streams, in the same order at best.
+Verifies the results of a batch without the solver and without a service. It checks that trades are possible, that figures follow from
+the trades, that the multipliers of each certificate prove its bound, and that every account has exactly one result. Files are read as
+streams. The verification is fastest if both files have the same order.
 
-  ACCOUNTS  Accounts as sent: lines of JSON, of which a first one with terms is skipped, or a .csv, .parquet or .arrow file.
-  RESULTS   Results as lines of JSON, as divisor batch --out writes them.
-  COMMON    Answer of GET /optimise/batches/{batch_id}/common.
+  ACCOUNTS  Accounts as submitted: JSON lines (a first line with terms is skipped), or a .csv, .parquet or .arrow file.
+  RESULTS   Results as JSON lines, as written by divisor batch --out.
+  COMMON    Response of GET /optimise/batches/{batch_id}/common.
 
-Exit statuses: 0 every result is verified; 1 some are not, and each fault is printed; 64 wrong usage, or a file that cannot be read.
+Exit statuses: 0 every result is verified; 1 some results are not verified, and each fault is printed; 64 wrong usage, or a file that cannot be read.
 `;
 
 const EXIT_DIFFERENT = 1;
@@ -67,7 +68,7 @@ async function compare(batchCommon: BatchCommon, values: AsyncIterator<unknown>,
   return wrong + lost.length > 0 ? EXIT_DIFFERENT : 0;
 }
 
-const UNKNOWN_ACCOUNT = 'no such account in ACCOUNTS, or a second result of it';
+const UNKNOWN_ACCOUNT = 'ACCOUNTS has no such account, or RESULTS has a second result of it';
 
 /** Reads the common data. @throws UsageError for another file */
 async function readCommonData(file: string): Promise<BatchCommon> {
@@ -79,7 +80,7 @@ async function readCommonData(file: string): Promise<BatchCommon> {
     return readCommon(json);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`${file} is not an answer of GET /optimise/batches/{batch_id}/common: ${reason}`);
+    throw new UsageError(`${file} is not a response of GET /optimise/batches/{batch_id}/common: ${reason}`);
   }
 }
 

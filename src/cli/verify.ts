@@ -14,19 +14,19 @@ import { readArtifactLocation } from './places.js';
 import type { Settings } from './settings.js';
 import { alignRight } from './terminal.js';
 
-export const VERIFY_HELP = `divisor verify [--home HOME] [--database URL [--artifacts PLACE]] [--json]
+export const VERIFY_HELP = `divisor verify [--home HOME] [--database URL [--artifacts STORAGE]] [--json]
 divisor verify --backup FOLDER [--json]
 
-Reads all content of a home, even while a service runs on it, and compares it with the hashes from the time of writing:
-documents, results, managed stores. --backup verifies a backup against its manifest instead.
+Reads all documents, results and managed stores of a home, also while a service runs on it, and compares them with the hashes
+that were stored when they were written. --backup verifies a backup against its manifest instead.
 
   --home      Folder of the service. Default: DIVISOR_HOME or ./var.
-  --database  Database with the documents. Default: DATABASE_URL, else the home.
-  --artifacts Place of results and managed stores. Default: DIVISOR_ARTIFACTS, else the home.
-  --backup    Backup to verify instead of a home.
+  --database  Database with the documents. Default: DATABASE_URL, otherwise the home.
+  --artifacts Results storage. Default: DIVISOR_ARTIFACTS, otherwise the home.
+  --backup    Backup that is verified instead of a home.
   --json      One JSON object per line, the default on a pipe.
 
-Exit statuses: 0 everything is intact; 1 the listed parts are damaged; 78 no home, or one that cannot be opened.
+Exit statuses: 0 everything is intact; 1 the listed parts are damaged; 78 the home is missing or cannot be opened.
 `;
 
 const EXIT_DAMAGED = 1;

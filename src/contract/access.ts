@@ -20,7 +20,7 @@ export const DocumentAccess = defineObject(() => ({
     .meta({ description: 'Author of the first version; null if that version was purged.' }),
   shared_with: z.array(z.string()).meta({
     description:
-      'Clients that may read the document although their prefixes do not cover it: ids or names of keys, or `sub:` and the subject of a token.',
+      'Clients that can read the document although their prefixes do not include its id: ids or names of keys, or `sub:` and the subject of a token.',
   }),
 })).meta({ id: 'DocumentAccess' });
 export type DocumentAccess = z.infer<typeof DocumentAccess>;
@@ -59,7 +59,7 @@ export const accessRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Owner of a document, and the clients that may read it.',
+    summary: 'Returns the owner of a document, and the clients that can read it.',
     params,
     success: { status: 200, description: 'The owner and the clients with access.', schema: DocumentAccess },
     errors: missing,
@@ -70,9 +70,9 @@ export const accessRoutes = defineRoutes({
     scope: 'write',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Sets the clients that may read a document.',
+    summary: 'Sets the clients that can read a document.',
     description:
-      'Replaces the list. Keys without prefixes can read every document. A shared index can be read with its runs.',
+      'The list replaces the previous list. Keys without prefixes can read every document. A client that can read an index can also read its runs.',
     params,
     body: { schema: SharingRequest, example: { shared_with: ['reader'] } },
     success: { status: 200, description: 'The access list as stored.', schema: DocumentAccess },

@@ -15,7 +15,7 @@ export const AccountBacktestView = defineObject(() => ({
   start: z.string().meta({ description: 'First session.' }),
   end: z.string().meta({ description: 'Last session.' }),
   final_value: defineMoney('Value on the last session.'),
-  final_value_after_tax: defineMoney('Value less the tax of the year that has not been paid yet.'),
+  final_value_after_tax: defineMoney('Value less the unpaid tax of the year.'),
   annual_return_after_tax: z.number().meta({ description: 'Annual return of the value after tax.' }),
   tax_paid: defineMoney('Taxes paid.'),
   costs: defineMoney('Trading costs.'),
@@ -27,7 +27,7 @@ export const AccountBacktestView = defineObject(() => ({
         date,
         value: defineMoney('Cash and holdings at the close.'),
         cash: defineMoney('Cash at the close: cash of the previous session plus the entries of this session.'),
-        accrued_tax: defineMoney('Tax of the year so far that has not been paid yet.'),
+        accrued_tax: defineMoney('Unpaid tax of the year so far.'),
       }),
     )
     .meta({ description: 'Account by session.' }),
@@ -37,8 +37,8 @@ export const AccountBacktestView = defineObject(() => ({
         date,
         status: z.string().meta({ description: 'Status of the solution. An infeasible rebalance trades nothing.' }),
         trades: z.int().meta({ description: 'Number of trades.' }),
-        turnover: z.number().meta({ description: 'One-way, as a fraction of the value.' }),
-        tracking_error: z.number().meta({ description: 'Annual, after the trades.' }),
+        turnover: z.number().meta({ description: 'One-way turnover, as a fraction of the value.' }),
+        tracking_error: z.number().meta({ description: 'Annual tracking error after the trades.' }),
         gap: z.number().meta({ description: 'Gap of the certificate.' }),
         avoided_wash_sales: z.int().meta({ description: 'Trades that the wash sale rule prevented.' }),
       }),
@@ -95,7 +95,7 @@ export const accountBacktestRoutes = defineRoutes({
     tag: 'optimise',
     summary: 'Run one account with tax lots over the history of an index, after tax.',
     description:
-      'Lots keep their basis through corporate actions; dividends, gains and losses are taxed at the end of each year; wash sales, carry-forward and costs are kept. The risk model must be estimated on data before `start`, or imported for several dates.',
+      'Lots keep their basis through corporate actions; dividends, gains and losses are taxed at the end of each year. Wash sales, losses carried forward and costs are tracked. The risk model must be estimated on data before `start`, or imported for several dates.',
     params: defineObject(() => ({ index_id: Id })),
     body: {
       schema: AccountBacktestRequest,

@@ -23,7 +23,7 @@ export const DeskAction = defineObject(() => ({
   announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
   state: z.enum(DESK_STATES).meta({
     description:
-      '`new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.',
+      '`new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected.',
   }),
   flags: z.array(z.string()).meta({ description: 'Reasons to review the action, and differences from other sources.' }),
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
@@ -32,12 +32,12 @@ export type DeskAction = z.infer<typeof DeskAction>;
 
 export const DeskActionDetail = defineObject(() => ({
   ...DeskAction.shape,
-  effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),
+  effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index with a run that holds the security.' }),
 })).meta({ id: 'DeskActionDetail' });
 
 export const DeskActions = defineObject(() => ({
-  actions: z.array(DeskAction).meta({ description: 'By ex-date and security.' }),
-  total: z.int().meta({ description: 'Actions that meet the conditions.' }),
+  actions: z.array(DeskAction).meta({ description: 'Actions, sorted by ex-date and security.' }),
+  total: z.int().meta({ description: 'Number of actions that satisfy the filters.' }),
 })).meta({ id: 'DeskActions' });
 
 export const DeskDecisionRequest = defineObject(() => ({
@@ -66,7 +66,7 @@ export const actionDeskRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
+    summary: 'Lists coming and recent corporate actions of the served store, with their state and flags.',
     query: defineObject(() => ({
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: 10 days before the last session.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date. Default: 90 days after the last session.' }),
@@ -84,7 +84,7 @@ export const actionDeskRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'One corporate action: its decisions, and each index before and after it.',
+    summary: 'Returns one corporate action with its decisions, and each index before and after it.',
     params,
     success: { status: 200, description: 'The action.', schema: DeskActionDetail },
     errors: ['ACTION_NOT_FOUND'],
@@ -95,9 +95,9 @@ export const actionDeskRoutes = defineRoutes({
     onStore: 'query',
     scope: 'data',
     tag,
-    summary: 'Confirms, rejects or reopens a corporate action on its current terms.',
+    summary: 'Confirms, rejects or reopens a corporate action with its current terms.',
     description:
-      'A decision changes no data. The check `confirmed_actions` of a schedule blocks an index if an unconfirmed action of a constituent takes effect. A rejected action must be corrected in the store. With `--approvals action=2` a second person agrees.',
+      'A decision changes no data. The check `confirmed_actions` of a schedule blocks an index if an unconfirmed action of a constituent takes effect. A rejected action must be corrected in the store. With `--approvals action=2`, a second person must approve the decision.',
     versioned: true,
     params,
     body: {

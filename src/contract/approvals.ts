@@ -14,11 +14,11 @@ const LISTED_MAX = 500;
 
 const ApprovalRule = defineObject(() => ({
   action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
-  persons: z.int().min(2).meta({ description: 'Number of persons who have to agree, including the requester.' }),
+  persons: z.int().min(2).meta({ description: 'Number of people who must agree, including the requester.' }),
   approvers: z
     .array(z.string())
     .nullable()
-    .meta({ description: 'Names or ids of keys that may approve; null for every key with the scope.' }),
+    .meta({ description: 'Names or ids of keys that can approve; null for every key with the scope.' }),
 })).meta({ id: 'ApprovalRule' });
 
 export const ApprovalCollection = defineObject(() => ({
@@ -29,7 +29,7 @@ export type ApprovalCollection = z.infer<typeof ApprovalCollection>;
 
 export const ApprovalDecisionRequest = defineObject(() => ({
   decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
-    description: '`withdraw` is for the person who requested it.',
+    description: 'Decision about the request. Only the person who requested the change can use `withdraw`.',
   }),
   comment: createCommentSchema('Comment; required for a rejection.'),
 })).meta({ id: 'ApprovalDecisionRequest' });
@@ -49,7 +49,7 @@ export const approvalRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Pending and decided approvals of changes.',
+    summary: 'Lists pending and decided approvals of changes.',
     query: defineObject(() => ({
       state: z.enum(APPROVAL_STATES).optional().meta({ description: 'Only approvals in this state.' }),
       action: z.enum(APPROVAL_ACTION_NAMES).optional().meta({ description: 'Only approvals of this change.' }),
@@ -68,7 +68,7 @@ export const approvalRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'One approval: the change, and who requested, commented and decided.',
+    summary: 'Returns one approval: the change, and the people who requested, commented and decided.',
     params,
     success: { status: 200, description: 'The approval.', schema: Approval },
     errors: ['APPROVAL_NOT_FOUND'],
@@ -80,7 +80,7 @@ export const approvalRoutes = defineRoutes({
     tag,
     withoutMarket: true,
     summary: 'Approves, rejects, withdraws or comments on a pending change.',
-    description: `\`--approvals\` sets the number of people for each kind of change. Such a change is refused with APPROVAL_REQUIRED and listed here. After its approval, the same request succeeds once; a schedule repeats it automatically. The person who requested a change cannot approve it, nor can one person approve twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,
+    description: `\`--approvals\` sets the number of people for each kind of change. A change that needs approval is refused with APPROVAL_REQUIRED and listed here. After its approval, the same request succeeds once. A schedule repeats the request automatically. The person who requested a change cannot approve it, and nobody can approve it twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,
     versioned: true,
     params,
     body: {

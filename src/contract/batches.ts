@@ -43,7 +43,9 @@ export const BatchCertificate = defineObject(() => ({
   sides: z
     .array(
       z.strictObject({
-        side: z.int().meta({ description: '0: net long-term gains, 1: net long-term losses.' }),
+        side: z
+          .int()
+          .meta({ description: '0 for the side of net long-term gains, 1 for the side of net long-term losses.' }),
         bound: z.number().meta({ description: 'Bound of this side.' }),
         exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
         variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
@@ -58,20 +60,20 @@ export const BatchAccount = z
     account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
     status: z.enum(['optimal', 'feasible', 'infeasible', 'refused']).meta({
       description:
-        'optimal: the gap is at most 1e-8 of the value; feasible: the gap is larger; infeasible: see `conflicts`; refused: see `findings`.',
+        '`optimal`: the gap is at most 1e-8 of the value. `feasible`: the gap is larger. `infeasible`: see `conflicts`. `refused`: see `findings`.',
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
     trades: z
       .array(BatchTrade)
       .optional()
-      .meta({ description: 'Sales by lot, and purchases; none for an infeasible account.' }),
+      .meta({ description: 'Sales by lot, and purchases. Empty for an infeasible account.' }),
     lots_after: z.array(BatchLot).nullable().optional().meta({
       description: 'Lots after the trades; null for an account of more than 500 lots.',
     }),
     value: z.number().optional().meta({ description: 'Cash and lots at the prices of the day.' }),
     cash: z.number().optional().meta({ description: 'Cash after trades and costs.' }),
     costs: z.number().optional().meta({ description: 'Trading costs.' }),
-    tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
+    tracking_error: z.number().optional().meta({ description: 'Annual tracking error after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Tax saved compared with selling the oldest lots first.' }),
     conflicts: z.array(z.string()).optional().meta({
@@ -80,13 +82,13 @@ export const BatchAccount = z
     }),
     conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
       description:
-        'Amount by which each of these rules would have to be relaxed if all other rules of the account are kept: tracking error, weight (for exclusions: the weight that stays), or money for the budget. Null for rules without an amount, and if no amount suffices.',
+        'Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient.',
     }),
     conflict_exclusions: z.record(z.string(), z.number()).optional().meta({
-      description: 'Weight of each excluded security that has to stay if the other rules are kept.',
+      description: 'Weight of each excluded security that must remain if all other rules are satisfied.',
     }),
     certificate: BatchCertificate.optional().meta({
-      description: 'Proof of the gap, which can be checked without a solver.',
+      description: 'Proof of the gap, which can be verified without a solver.',
     }),
   })
   .meta({ id: 'BatchAccount', description: 'Result of one account.' });
@@ -116,7 +118,7 @@ export const BatchView = defineObject(() => ({
         findings: z.array(Finding).meta({ description: 'Reasons.' }),
       }),
     )
-    .meta({ description: 'The first 100 accounts that are not valid.' }),
+    .meta({ description: 'The first 100 accounts that are invalid.' }),
   blocks: count(`Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.`),
   store_content_hash: z.string(),
   engine_version: z.string(),
@@ -124,7 +126,9 @@ export const BatchView = defineObject(() => ({
 export type BatchView = z.infer<typeof BatchView>;
 
 export const BatchCollection = defineObject(() => ({
-  batches: z.array(BatchView).meta({ description: 'Newest first; the refused accounts are in the job.' }),
+  batches: z
+    .array(BatchView)
+    .meta({ description: 'Batches, newest first. The job of a batch contains the refused accounts.' }),
 })).meta({ id: 'BatchCollection' });
 export type BatchCollection = z.infer<typeof BatchCollection>;
 
@@ -133,20 +137,20 @@ export const BatchAccounts = defineObject(() => ({
   count: count('Accounts of all blocks.'),
   block: count('Number of the block, from 0.'),
   blocks: count('Number of blocks.'),
-  accounts: z.array(BatchAccount).meta({ description: 'In the order of the request.' }),
+  accounts: z.array(BatchAccount).meta({ description: 'Entries, in the order of the request.' }),
 })).meta({ id: 'BatchAccounts' });
 
 export const BatchCommonData = z
   .looseObject({
     as_of: z.string(),
-    identifiers: z.array(z.string()).meta({ description: 'Securities that an account may hold, [N].' }),
-    prices: z.array(z.number()).meta({ description: 'Per share, [N].' }),
+    identifiers: z.array(z.string()).meta({ description: 'Securities that an account can hold, [N].' }),
+    prices: z.array(z.number()).meta({ description: 'Prices per share, [N].' }),
     weights: z.array(z.number()).meta({ description: 'Weights in the parent, [N].' }),
     factors: z.int().meta({ description: 'Number of factors, K.' }),
-    loadings: z.array(z.number()).meta({ description: 'Annualised, [N x K].' }),
+    loadings: z.array(z.number()).meta({ description: 'Annualised factor exposures, [N x K].' }),
     specific: z.array(z.number()).meta({ description: 'Specific variances, annualised, [N].' }),
   })
-  .meta({ id: 'BatchCommonData', description: 'Data that all accounts of a batch share, with its terms.' });
+  .meta({ id: 'BatchCommonData', description: 'Data that all accounts of a batch use, including its terms.' });
 
 export const BatchJobStatus = createJobStatus('BatchJobStatus', 'batch', BatchView);
 
@@ -156,7 +160,7 @@ const tag = 'optimise';
 const BATCHES_LISTED_MAX = 100;
 
 const COLUMNS =
-  'A row is a lot, or a recent trade if it has `traded`; a row with the identifier CASH has cash of the account in shares. Its first five columns are required. Those from `cash` on are fields of the account, stated on one of its rows. Entries of a list are separated by `/`, groups of substitutes by `//`; a tilt is `identifier=weight`.';
+  'A row describes a lot. A row with a value in `traded` describes a recent trade. A row with the identifier CASH has the cash of the account in `shares`. The first five columns are required. The columns from `cash` on are fields of the account: write each of them on one of its rows. Entries of a list are separated by `/`, and groups of substitutes by `//`. A tilt is `identifier=weight`.';
 
 export const batchRoutes = defineRoutes({
   listBatches: {
@@ -165,7 +169,7 @@ export const batchRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Results of finished batches, newest first.',
+    summary: 'Lists the results of finished batches, newest first.',
     query: defineObject(() => ({
       limit: z.int().min(1).max(BATCHES_LISTED_MAX).default(20).meta({ description: 'Maximum number of batches.' }),
     })),
@@ -178,14 +182,14 @@ export const batchRoutes = defineRoutes({
     onStore: 'query',
     scope: 'run',
     tag,
-    summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',
+    summary: 'Computes the trades of many accounts with tax lots that follow an index, as one job on all nodes.',
     description:
-      'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table (`text/csv`) with `terms` in the query: a row per lot and the fields of the account in further columns, sorted by account, see GET /optimise/batches/template; or an Arrow stream (`application/vnd.apache.arrow.stream`) of such a table, or with a row per account and its `lots` as a list, with `terms` in the query or in the metadata of the schema; or a Parquet file (`application/vnd.apache.parquet`) of the same forms, with `terms` in the query. Lines and tables are read as a stream. The `message` of the job has the expected processor time. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
+      'The body has one of these forms. JSON with `accounts`. JSON lines (`application/x-ndjson`): the terms, followed by one account per line. A table (`text/csv`): a row per lot, with the fields of the account in further columns, sorted by account, and with `terms` in the query (see GET /optimise/batches/template). An Arrow stream (`application/vnd.apache.arrow.stream`): the same table, or a row per account with its `lots` as a list, with `terms` in the query or in the metadata of the schema. A Parquet file (`application/vnd.apache.parquet`): the same tables, with `terms` in the query. JSON lines and tables are read as a stream. The `message` of the job states the expected processor time. Every result has a certificate, which `divisor verify-batch` verifies. An invalid account is refused with findings, and all other accounts run.',
     query: defineObject(() => ({
       terms: z.string().max(100_000).optional().meta({
-        description: 'Terms as JSON, for a table; lines of JSON are then all accounts.',
+        description: 'Terms as JSON, for a table. With JSON lines, every line is then an account.',
       }),
-      batch_id: Id.optional().meta({ description: 'Id of the batch instead of that in the terms, for a stream.' }),
+      batch_id: Id.optional().meta({ description: 'Id of the batch for a stream. It replaces the id in the terms.' }),
     })),
     body: {
       schema: BatchRequest,
@@ -235,7 +239,7 @@ export const batchRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag,
-    summary: 'A table of accounts as CSV with every column and two example accounts.',
+    summary: 'Returns a table of accounts as CSV, with every column and two example accounts.',
     description: COLUMNS,
     success: { status: 200, description: 'The template.', media: ['text/csv'] },
     errors: [],
@@ -246,13 +250,16 @@ export const batchRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag,
-    summary: 'Results of a batch in blocks of 100 accounts.',
+    summary: 'Returns the results of a batch in blocks of 100 accounts.',
     description:
-      'A block is readable as soon as its accounts are solved and stored, while the batch runs; before that the answer is JOB_RUNNING. In the other formats a block is a table of accounts or of trades.',
+      'A block is available as soon as its accounts are solved and stored, even while the batch runs. Before that, the response is JOB_RUNNING. In formats other than JSON, a block is a table of accounts or of trades.',
     params,
     query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
-      table: z.enum(BATCH_TABLE_NAMES).default('accounts').meta({ description: 'Table in formats other than JSON.' }),
+      table: z
+        .enum(BATCH_TABLE_NAMES)
+        .default('accounts')
+        .meta({ description: 'Table of a response in a format other than JSON.' }),
     })),
     success: {
       status: 200,
@@ -268,7 +275,7 @@ export const batchRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag,
-    summary: 'Data that all accounts of a batch share: prices, weights of the parent, risk model.',
+    summary: 'Returns the data that all accounts of a batch use: prices, weights of the parent, and risk model.',
     params,
     success: { status: 200, description: 'The data.', schema: BatchCommonData },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

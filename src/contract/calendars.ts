@@ -4,28 +4,31 @@ import { Id, IsoDate } from '#domain/schema/shape.js';
 import { defineRoutes } from './route.js';
 
 export const CalendarOption = defineObject(() => ({
-  code: z.string().meta({ description: 'Exchange MIC, the value to send as calendar.', example: 'XNYS' }),
+  code: z
+    .string()
+    .meta({ description: 'MIC of the exchange, which is the value of `calendar` in requests.', example: 'XNYS' }),
   name: z.string().meta({ description: 'Display name.', example: 'New York Stock Exchange' }),
   region: z.string().meta({ description: 'First part of the IANA time zone.', example: 'America' }),
   tz: z.string().meta({ description: 'IANA time zone.', example: 'America/New_York' }),
   coverage: z
     .strictObject({
       from: z.string().meta({ description: 'First day that the calendar covers.' }),
-      published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
+      published_to: z.string().meta({ description: 'Last day for which closures come from a published list.' }),
       to: z.string().meta({
-        description: 'Last day of the calendar; after published_to its holidays are computed from their rules.',
+        description: 'Last day of the calendar. After published_to, holidays are computed from their rules.',
       }),
     })
     .meta({
       id: 'CalendarCoverage',
-      description:
-        'The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them.',
+      description: 'Days for which the calendar has sessions, as YYYY-MM-DD. Nothing is extrapolated beyond them.',
     }),
 })).meta({ id: 'CalendarOption' });
 
 export const CalendarList = defineObject(() => ({
   calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
-  default: z.string().meta({ description: 'Code to preselect in a form; a document must still name a calendar.' }),
+  default: z
+    .string()
+    .meta({ description: 'Code that a form can preselect. A document must still contain a calendar.' }),
 })).meta({ id: 'CalendarList' });
 export type CalendarList = z.infer<typeof CalendarList>;
 
@@ -33,8 +36,8 @@ const SCHEDULE_LIMIT_MAX = 512;
 const SCHEDULE_LIMIT_DEFAULT = 4;
 
 export const ScheduleQuery = defineObject(() => ({
-  asof: IsoDate.optional().meta({ description: 'Date from which to search. Default: today (UTC).' }),
-  as_of: IsoDate.optional().meta({ description: 'Alias of asof; if both are given, they must agree.' }),
+  asof: IsoDate.optional().meta({ description: 'Date of the search. Default: today (UTC).' }),
+  as_of: IsoDate.optional().meta({ description: 'Alias of asof. If both are present, they must be equal.' }),
   limit: z.int().min(1).max(SCHEDULE_LIMIT_MAX).default(SCHEDULE_LIMIT_DEFAULT).meta({
     description:
       'Maximum number of recent dates, and of upcoming dates. Upcoming dates are also limited by the horizon.',
@@ -59,7 +62,8 @@ export const ScheduleView = defineObject(() => ({
   }),
 })).meta({
   id: 'ScheduleView',
-  description: 'The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD.',
+  description:
+    'Rebalances of an index around a date. They are computed on request and not stored. Dates are YYYY-MM-DD.',
 });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
@@ -69,7 +73,7 @@ export const calendarRoutes = defineRoutes({
     path: '/indices/calendars',
     scope: 'read',
     tag: 'indices',
-    summary: 'Every exchange calendar an index can use.',
+    summary: 'Lists every exchange calendar that an index can use.',
     success: { status: 200, description: 'All calendars.', schema: CalendarList },
     errors: [],
   },
@@ -78,7 +82,7 @@ export const calendarRoutes = defineRoutes({
     path: '/indices/{index_id}/schedule',
     scope: 'read',
     tag: 'indices',
-    summary: 'Recent and upcoming rebalance dates of an index.',
+    summary: 'Lists recent and upcoming rebalance dates of an index.',
     params: defineObject(() => ({ index_id: Id })),
     query: ScheduleQuery,
     success: { status: 200, description: 'The schedule around the date.', schema: ScheduleView },

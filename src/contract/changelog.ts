@@ -13,7 +13,9 @@ export type ChangelogSectionView = z.infer<typeof ChangelogSectionView>;
 export const ChangelogEntryView = defineObject(() => ({
   version: z.string().meta({ description: 'Version number, or Unreleased.' }),
   date: z.string().nullable().meta({ description: 'YYYY-MM-DD; null for Unreleased.' }),
-  sections: z.array(ChangelogSectionView).meta({ description: 'Empty for an empty Unreleased entry.' }),
+  sections: z
+    .array(ChangelogSectionView)
+    .meta({ description: 'Sections of the release; empty for an empty Unreleased entry.' }),
 })).meta({ id: 'ChangelogEntryView' });
 export type ChangelogEntryView = z.infer<typeof ChangelogEntryView>;
 
@@ -29,13 +31,12 @@ export const changelogRoutes = defineRoutes({
     path: '/changelog',
     scope: 'read',
     tag: 'service',
-    summary: 'Release notes, newest first.',
+    summary: 'Returns the release notes, newest first.',
     query: defineObject(() => ({
-      since: z
-        .string()
-        .max(64)
-        .optional()
-        .meta({ description: 'Semantic version: only later releases, and Unreleased.', example: '0.1.0' }),
+      since: z.string().max(64).optional().meta({
+        description: 'Semantic version. The response contains only later releases, and Unreleased.',
+        example: '0.1.0',
+      }),
     })),
     success: { status: 200, description: 'The releases and the running version.', schema: ChangelogResponse },
     errors: [],

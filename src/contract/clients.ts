@@ -13,7 +13,7 @@ export const Client = defineObject(() => ({
   ...ClientDocument.shape,
   client_id: z.string(),
   updated_at: z.string(),
-  secrets: z.array(z.string()).meta({ description: 'Names of the targets whose secret is stored.' }),
+  secrets: z.array(z.string()).meta({ description: 'Names of the targets with a stored secret.' }),
 })).meta({ id: 'Client' });
 export type Client = z.infer<typeof Client>;
 
@@ -23,11 +23,11 @@ export const ListedClient = defineObject(() => ({
     .strictObject({
       schedule_id: z.string().meta({ description: 'Schedule of the day.' }),
       date: z.string().meta({ description: 'Session.' }),
-      files: z.int().min(0).meta({ description: 'Files of the day, counted for each target.' }),
-      delivered: z.int().min(0).meta({ description: 'Those that were delivered.' }),
+      files: z.int().min(0).meta({ description: 'Number of files of the day, counted separately for each target.' }),
+      delivered: z.int().min(0).meta({ description: 'Number of delivered files.' }),
     })
     .nullable()
-    .meta({ description: 'Latest session of which the client has files; null if there is none.' }),
+    .meta({ description: 'Latest session with files for the client; null if there is none.' }),
 })).meta({ id: 'ListedClient' });
 export type ListedClient = z.infer<typeof ListedClient>;
 
@@ -38,7 +38,7 @@ export const ClientCollection = defineObject(() => ({
 export type ClientCollection = z.infer<typeof ClientCollection>;
 
 export const Deliveries = defineObject(() => ({
-  deliveries: z.array(DeliveryRecord).meta({ description: 'By day, newest first.' }),
+  deliveries: z.array(DeliveryRecord).meta({ description: 'Days, newest first.' }),
 })).meta({ id: 'Deliveries' });
 
 const params = defineObject(() => ({ client_id: Id.meta({ description: 'Id of the client.' }) }));
@@ -54,7 +54,7 @@ export const clientRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Every client that receives files.',
+    summary: 'Lists the clients that receive files.',
     query: defineObject(() => ({
       ...listingQuery.shape,
       index_id: Id.optional().meta({ description: 'Only clients with an entitlement to this index.' }),
@@ -68,7 +68,7 @@ export const clientRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'One client: its entitlements and targets.',
+    summary: 'Returns one client with its entitlements and targets.',
     params,
     success: { status: 200, description: 'The client, without its secrets.', schema: Client },
     errors: ['CLIENT_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -79,8 +79,8 @@ export const clientRoutes = defineRoutes({
     scope: 'publish',
     tag,
     withoutMarket: true,
-    summary: 'Creates or replaces a client: its entitlements and its targets.',
-    description: `The step \`deliver\` of a schedule delivers each file that an entitlement covers to every target. Secrets are stored encrypted if the service has a secret key, and never shown; a target without \`secret\` keeps the stored one while its address is the same.\n\n${targets.join('\n')}`,
+    summary: 'Creates or replaces a client with its entitlements and targets.',
+    description: `The step \`deliver\` of a schedule delivers each file that an entitlement covers to every target. Secrets are never shown. They are stored encrypted if the service has a secret key. A target without \`secret\` keeps the stored secret as long as its address does not change.\n\n${targets.join('\n')}`,
     versioned: true,
     params,
     body: {
@@ -100,7 +100,7 @@ export const clientRoutes = defineRoutes({
     scope: 'publish',
     tag,
     withoutMarket: true,
-    summary: 'Deletes a client and its secrets. Past deliveries stay listed.',
+    summary: 'Deletes a client and its secrets. Past deliveries remain listed.',
     versioned: true,
     params,
     query: purgeQuery,
@@ -113,7 +113,7 @@ export const clientRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Files that a client received or is to receive, by day, with the log of attempts.',
+    summary: 'Lists the files that a client has received or will receive, by day, with the log of attempts.',
     params,
     query: defineObject(() => ({
       schedule_id: Id.optional().meta({ description: 'Only days of this schedule.' }),

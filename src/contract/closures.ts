@@ -8,13 +8,15 @@ const dates = z.array(z.string());
 
 export const ClosuresBody = defineObject(() => ({
   ...ClosuresDocument.shape,
-  dry_run: z.boolean().default(false).meta({ description: 'True: only list the changes, without storing them.' }),
+  dry_run: z.boolean().default(false).meta({ description: 'True lists the changes without storing them.' }),
 })).meta({ id: 'ClosuresBody' });
 export type ClosuresBody = z.infer<typeof ClosuresBody>;
 
 const MovedDate = defineObject(() => ({
   date: z.string().meta({ description: 'Effective date.' }),
-  announcement: z.string().meta({ description: 'Session of its announcement; the date itself without a notice.' }),
+  announcement: z.string().meta({
+    description: 'Session on which the closure was announced; the date of the closure if there was no notice.',
+  }),
 })).meta({ id: 'MovedDate' });
 
 export const ClosureEffect = defineObject(() => ({
@@ -26,25 +28,25 @@ export const ClosureEffect = defineObject(() => ({
       z.strictObject({
         index_id: z.string(),
         stale: z.array(z.string()).meta({
-          description: 'Reasons for which its latest run becomes stale; empty if it stays current or there is none.',
+          description: 'Reasons why the latest run becomes stale. Empty if it remains current, or if there is no run.',
         }),
         before: z.array(MovedDate).meta({ description: 'Rebalances and reviews that move or are lost.' }),
         after: z.array(MovedDate).meta({ description: 'New dates of these rebalances and reviews.' }),
-        published: dates.meta({ description: 'Published closes on lost sessions, which are kept.' }),
+        published: dates.meta({ description: 'Published closes on lost sessions. They are kept.' }),
         unpublished: dates.meta({ description: 'Added sessions before the last published close.' }),
       }),
     )
-    .meta({ description: 'Indices on the calendar, and other indices whose runs become stale.' }),
+    .meta({ description: 'Indices on the calendar, and other indices with a run that becomes stale.' }),
   schedules: z
     .array(
       z.strictObject({
         schedule_id: z.string(),
         ended: dates.meta({
           description:
-            'Unfinished days of lost sessions, which end. Days that are done, skipped or missed are not changed.',
+            'Unfinished days on lost sessions. These days end. Days that are done, skipped or missed are not changed.',
         }),
         missing: dates.meta({
-          description: 'Added sessions in the past without a day, which can be performed by a backfill.',
+          description: 'Added sessions in the past without a day. A backfill can perform them.',
         }),
       }),
     )
@@ -96,7 +98,7 @@ export const closureRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Calendars with recorded changes.',
+    summary: 'Lists the calendars with recorded changes.',
     success: {
       status: 200,
       description: 'Calendars by code.',
@@ -112,7 +114,8 @@ export const closureRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.',
+    summary:
+      'Returns the recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.',
     params,
     success: { status: 200, description: 'The changes.', schema: CalendarClosures },
     errors: ['CALENDAR_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -125,7 +128,7 @@ export const closureRoutes = defineRoutes({
     withoutMarket: true,
     summary: 'Records the changes of a calendar. They replace all changes recorded before.',
     description:
-      'With `dry_run` nothing is stored and the answer lists what would change: sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. Runs made before become stale if a session up to their end, or a rebalance decided by then, changes; their numbers stay. A published close stays; publish with an error policy to decide about its difference. A code that trades on the days of another one has separate changes.',
+      'With `dry_run`, nothing is stored, and the response lists the effects on sessions, rebalances, indices, published closes and days of schedules. Runs, previews, schedules and derivatives use the changes at once. An earlier run becomes stale if a session on or before its end changes, or a rebalance that was decided by then; its numbers do not change. A published close is kept. Publish with an error policy to treat its difference. Codes with the same trading days have separate changes.',
     versioned: true,
     params,
     body: {
@@ -143,7 +146,7 @@ export const closureRoutes = defineRoutes({
     scope: 'data',
     tag,
     withoutMarket: true,
-    summary: 'Deletes the recorded changes of a calendar: only its rules apply.',
+    summary: 'Deletes the recorded changes of a calendar. Afterwards only its rules apply.',
     versioned: true,
     params,
     query: purgeQuery,

@@ -11,12 +11,12 @@ const callback = z
   .optional()
   .meta({
     description:
-      'Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.',
+      'URL that is notified when a job of this request ends. It must be an http or https URL on a host that the operator allows.',
   });
 
 const storeId = Id.optional().meta({
   description:
-    'Data store of the request. Default: the store of the index, otherwise the active store. Another store is loaded when it is first used.',
+    'Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.',
 });
 
 /** Errors of a route with a data store in its request. */

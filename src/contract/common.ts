@@ -11,14 +11,17 @@ export const SeriesPayload = defineObject(() => ({
   index: z.array(z.string()).meta({ description: 'Dates YYYY-MM-DD, strictly ascending.' }),
   data: z.array(z.number().nullable()).meta({ description: 'One value per date.' }),
   name: z.string().nullable(),
-})).meta({ id: 'SeriesPayload', description: 'A dated series; pd.Series(**payload) works as is.' });
+})).meta({ id: 'SeriesPayload', description: 'Dated series. pandas reads it by pd.Series(**payload).' });
 export type SeriesPayload = z.infer<typeof SeriesPayload>;
 
 export const TableFrame = defineObject(() => ({
   index: z.array(z.union([z.string(), z.int()])),
   columns: z.array(z.string()),
   data: z.array(z.array(z.unknown())),
-})).meta({ id: 'TableFrame', description: 'A table in pandas "split" form; pd.DataFrame(**frame) works as is.' });
+})).meta({
+  id: 'TableFrame',
+  description: 'Table in the "split" format of pandas. pandas reads it by pd.DataFrame(**frame).',
+});
 export type TableFrame = z.infer<typeof TableFrame>;
 
 export const Finding = defineObject(() => ({
@@ -41,7 +44,7 @@ export const Finding = defineObject(() => ({
     })
     .optional()
     .meta({
-      description: 'Characters of an expression sent as text: from `start` to before `end`.',
+      description: 'Range of characters of an expression that was sent as text: from `start` to before `end`.',
     }),
 })).meta({ id: 'Finding', description: 'Result of a check, with its position in the request or in the data.' });
 
@@ -98,7 +101,7 @@ const MemberSpec = defineObject(() => ({
     .enum(Object.keys(FORMATS) as [Format, ...Format[]])
     .nullable()
     .meta({
-      description: `Content of a text or a list; null if determined by its type. ${Object.entries(FORMATS)
+      description: `Format of a text or a list; null if the type determines it. ${Object.entries(FORMATS)
         .map(([format, meaning]) => `\`${format}\`: ${meaning}`)
         .join('; ')}.`,
     }),
@@ -107,7 +110,7 @@ const MemberSpec = defineObject(() => ({
     .nullable()
     .meta({
       description:
-        'Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used.',
+        'Conditions on other parameters under which this parameter is used: accepted values by parameter name. One matching entry is sufficient. Null: always used.',
     }),
 })).meta({ id: 'MemberSpec' });
 
@@ -143,7 +146,6 @@ export const listingQuery = defineObject(() => ({
 /** Query for the deletion of a document with versions. */
 export const purgeQuery = defineObject(() => ({
   purge: z.boolean().default(false).meta({
-    description:
-      'True: also remove all versions, even of a document that is already deleted. Requires the scope admin.',
+    description: 'True also removes all versions, even of a deleted document. Requires the scope admin.',
   }),
 }));

@@ -4,7 +4,7 @@ import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 
 /** Meaning of the value of a corporate action, by type. */
 export const VALUE_MEANING =
-  'As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.';
+  'As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share.';
 
 export const CorporateAction = defineObject(() => ({
   type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table is not empty
@@ -23,7 +23,7 @@ export const CorporateAction = defineObject(() => ({
     description: 'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
   }),
   scrip_ratio: z.number().nullable().meta({
-    description: 'New shares per share held that may be chosen instead of a dividend; null if there is no choice.',
+    description: 'New shares per share held that can be chosen instead of a dividend; null if there is no choice.',
   }),
   election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
   election_default: z

@@ -7,7 +7,7 @@ export const DatasetCoverage = defineObject(() => ({
   identifiers: z.int(),
   start: z.string().nullable(),
   end: z.string().nullable(),
-  field_count: z.int().meta({ description: 'Number of data columns without the keys.' }),
+  field_count: z.int().meta({ description: 'Number of data columns, excluding the keys.' }),
   frequency: z
     .enum(['daily', 'static', 'event'])
     .meta({ description: 'Update frequency of the dataset, which determines when it is stale.' }),
@@ -23,7 +23,7 @@ export const DatasetCoverage = defineObject(() => ({
 
 export const CoverageResponse = defineObject(() => ({
   datasets: z.array(DatasetCoverage),
-  identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
+  identifiers_union: z.int().meta({ description: 'Number of distinct identifiers in all datasets.' }),
   cache_size_bytes: z
     .int()
     .nullable()
@@ -37,7 +37,7 @@ export const CoverageHistoryResponse = defineObject(() => ({
   priced: z.array(z.int().min(0)).meta({ description: 'Securities with a price on each date.' }),
   expected: z.array(z.int().min(0)).meta({
     description:
-      'Number of securities with the date between their first and last price. A security without a price on the date had a holiday, or its bar is missing.',
+      'Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing.',
   }),
 })).meta({ id: 'CoverageHistoryResponse' });
 export type CoverageHistoryResponse = z.infer<typeof CoverageHistoryResponse>;

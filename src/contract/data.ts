@@ -14,7 +14,7 @@ const defineDate = (help: string) => IsoDate.optional().meta({ description: help
 export const PricesResponse = defineObject(() => ({
   identifier: z.string(),
   interval: z.enum(['native', 'weekly', 'monthly']).meta({ description: 'Resolution served.' }),
-  prices: TableFrame.meta({ description: 'Market data by date; null if there is no value.' }),
+  prices: TableFrame.meta({ description: 'Market data by date; null for missing values.' }),
 })).meta({ id: 'PricesResponse' });
 
 const fields = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).nullable());
@@ -22,12 +22,12 @@ const fields = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()
 export const UniverseMembership = defineObject(() => ({
   universe: z.string(),
   name: z.string().nullable(),
-  start: z.string().nullable().meta({ description: 'First day; null: always.' }),
+  start: z.string().nullable().meta({ description: 'First day of the membership; null if it has no beginning.' }),
   end: z
     .string()
     .nullable()
-    .meta({ description: 'First day on which it is no longer a member; null: still a member.' }),
-  current: z.boolean().meta({ description: 'Member on as_of, or today.' }),
+    .meta({ description: 'First day on which the security is no longer a member; null for a current member.' }),
+  current: z.boolean().meta({ description: 'True if the security is a member on as_of, or today.' }),
 })).meta({ id: 'UniverseMembership' });
 
 export const ReferenceResponse = defineObject(() => ({
@@ -39,27 +39,29 @@ export type ReferenceResponse = z.infer<typeof ReferenceResponse>;
 
 export const ReferenceEntry = defineObject(() => ({
   identifier: z.string(),
-  found: z
-    .boolean()
-    .meta({ description: 'False if the identifier is unknown: its fields are empty, and the batch does not fail.' }),
-  fields: fields.meta({ description: 'Requested columns; null if the security has no value.' }),
+  found: z.boolean().meta({
+    description: 'False if the identifier is unknown. Its fields are then empty, and the request does not fail.',
+  }),
+  fields: fields.meta({ description: 'Requested columns; null for a missing value.' }),
 })).meta({ id: 'ReferenceEntry' });
 
 export const BatchReferenceResponse = defineObject(() => ({
-  entries: z.array(ReferenceEntry).meta({ description: 'One per requested identifier, in request order.' }),
-  as_of: z.string().nullable().meta({ description: 'Applied point-in-time date, if one was requested.' }),
+  entries: z
+    .array(ReferenceEntry)
+    .meta({ description: 'One entry per requested identifier, in the order of the request.' }),
+  as_of: z.string().nullable().meta({ description: 'Point-in-time date that was applied, if one was requested.' }),
 })).meta({ id: 'BatchReferenceResponse' });
 export type BatchReferenceResponse = z.infer<typeof BatchReferenceResponse>;
 
 export const CorporateActionsResponse = defineObject(() => ({
   identifier: z.string(),
-  actions: z.array(CorporateAction).meta({ description: 'By ex_date ascending.' }),
+  actions: z.array(CorporateAction).meta({ description: 'Actions by ex-date, ascending.' }),
   cumulative_split_ratio: z.number().meta({
-    description: 'Compounded share-count multiplier of the ratio actions in the window that are not cancelled.',
+    description: 'Compounded share-count multiplier of the actions with a ratio in the window that are not cancelled.',
   }),
   trailing_dividend: z.number().meta({
     description:
-      'Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.',
+      'Ordinary dividends per share over the twelve calendar months that end on the as-of date, on the share basis of that date.',
   }),
   trailing_dividend_yield: z
     .number()
@@ -69,8 +71,8 @@ export const CorporateActionsResponse = defineObject(() => ({
 export type CorporateActionsResponse = z.infer<typeof CorporateActionsResponse>;
 
 export const DataSourceStatus = defineObject(() => ({
-  configured: z.boolean().meta({ description: 'A data source is attached.' }),
-  identifiers: z.int().meta({ description: 'Distinct identifiers of the market dataset.' }),
+  configured: z.boolean().meta({ description: 'True if a data source is attached.' }),
+  identifiers: z.int().meta({ description: 'Number of distinct identifiers of the market dataset.' }),
 })).meta({ id: 'DataSourceStatus' });
 export type DataSourceStatus = z.infer<typeof DataSourceStatus>;
 
@@ -90,7 +92,7 @@ export const IdentifierSearch = defineObject(() => ({
       market_cap: z.number().nullable().meta({ description: 'MARKET_CAP on the date of the last bar.' }),
     }),
   ),
-  next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
+  next: z.string().nullable().meta({ description: 'Value of `after` for the next page; null on the last page.' }),
 })).meta({ id: 'IdentifierSearch' });
 export type IdentifierSearch = z.infer<typeof IdentifierSearch>;
 
@@ -105,12 +107,12 @@ export const SeriesCollection = defineObject(() => ({
       values: z.int().min(1).meta({ description: 'Dates with a value.' }),
     }),
   ),
-  next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
+  next: z.string().nullable().meta({ description: 'Value of `after` for the next page; null on the last page.' }),
 })).meta({ id: 'SeriesCollection' });
 export type SeriesCollection = z.infer<typeof SeriesCollection>;
 
 const assetParams = defineObject(() => ({
-  identifier: AssetIdentifier.meta({ description: 'Asset identifier, percent-encoded.' }),
+  identifier: AssetIdentifier.meta({ description: 'Identifier of the security, percent-encoded.' }),
 }));
 
 const pricesQuery = defineObject(() => ({
@@ -118,15 +120,17 @@ const pricesQuery = defineObject(() => ({
   start: defineDate('First date.'),
   end: defineDate('Last date.'),
   interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
-    description: 'Weekly and monthly rows carry the date of the last session with data in the ISO week or month.',
+    description:
+      'Frequency of the rows. A weekly or monthly row has the date of the last session with data in the ISO week or month.',
   }),
   columns: z
     .array(z.string().min(1))
     .max(100)
     .optional()
-    .meta({ description: 'Columns, in this order. Default: all.' }),
+    .meta({ description: 'Columns, in this order. Default: all columns.' }),
   adjust: z.enum(['none', 'splits', 'total']).default('none').meta({
-    description: 'As stored, on the share basis of the latest date, or as a holding with reinvested dividends.',
+    description:
+      'Price adjustment: as stored, on the share basis of the latest date, or as a holding with reinvested dividends.',
   }),
 }));
 export type PricesQuery = z.infer<typeof pricesQuery>;
@@ -137,7 +141,7 @@ const batchQuery = defineObject(() => ({
     .array(AssetIdentifier)
     .min(1)
     .max(BATCH_MAX)
-    .meta({ description: 'Repeated or separated by commas; duplicates are removed.' }),
+    .meta({ description: 'Identifiers, repeated or separated by commas. Duplicates are removed.' }),
   fields: z.array(z.string().min(1)).max(100).optional().meta({
     description:
       'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.',
@@ -155,13 +159,9 @@ const actionsQuery = defineObject(() => ({
 export type ActionsQuery = z.infer<typeof actionsQuery>;
 
 const searchQuery = defineObject(() => ({
-  q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, in upper or lower case.' }),
+  q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name. Case is ignored.' }),
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of securities.' }),
-  after: z
-    .string()
-    .max(64)
-    .optional()
-    .meta({ description: 'Only securities with an identifier after this identifier.' }),
+  after: z.string().max(64).optional().meta({ description: 'Only securities that follow this identifier.' }),
 }));
 export type SearchQuery = z.infer<typeof searchQuery>;
 
@@ -186,9 +186,9 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Market data of one security, or the values of a series.',
+    summary: 'Returns market data of one security, or the values of a series.',
     description:
-      'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: text/csv` the table as CSV, with `Accept: application/vnd.apache.arrow.stream` an Arrow stream; the metadata of its schema contains the other fields under `body`.',
+      'In a week or month, OPEN is the first value, HIGH the largest, LOW the smallest and VOLUME the sum. Every other column has the last value. With `Accept: text/csv`, the response is the table as CSV. With `Accept: application/vnd.apache.arrow.stream`, it is an Arrow stream, and `body` of its schema metadata contains the other fields.',
     params: assetParams,
     query: pricesQuery,
     success: {
@@ -216,9 +216,9 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Reference data and derived figures of many securities on one date.',
+    summary: 'Returns reference data and derived figures of many securities on one date.',
     query: batchQuery,
-    description: 'With `Accept: text/csv`, one row per identifier.',
+    description: 'With `Accept: text/csv`, the response has one row per identifier.',
     success: {
       status: 200,
       description: 'One entry per identifier.',
@@ -233,7 +233,7 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Reference data and universes of one security.',
+    summary: 'Returns reference data and universes of one security.',
     params: assetParams,
     query: defineObject(() => ({
       as_of: defineDate('Values as known on this date. Default: the latest.'),
@@ -255,7 +255,7 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Corporate actions of one security with their sums.',
+    summary: 'Lists the corporate actions of one security, with their sums.',
     params: assetParams,
     query: actionsQuery,
     success: { status: 200, description: 'The actions.', schema: CorporateActionsResponse },
@@ -275,7 +275,7 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Contents and age of the served store.',
+    summary: 'Returns the datasets of the served store and their age.',
     success: { status: 200, description: 'Coverage by dataset.', schema: CoverageResponse },
     errors: [],
   },
@@ -285,7 +285,7 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Number of securities of the served store with a price on each date, and the expected number.',
+    summary: 'Returns the number of securities of the served store with a price on each date, and the expected number.',
     success: { status: 200, description: 'Coverage by date.', schema: CoverageHistoryResponse },
     errors: ['NO_DATA_SOURCE', 'OVERLOADED'],
   },
@@ -295,7 +295,7 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Status of the data source.',
+    summary: 'Returns the status of the data source.',
     success: { status: 200, description: 'The data source.', schema: DataSourceStatus },
     errors: [],
   },
@@ -305,7 +305,7 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Fields that rules can read in the served store, and its universes.',
+    summary: 'Lists the fields that rules can read in the served store, and its universes.',
     success: { status: 200, description: 'The fields and universes.', schema: FieldList },
     errors: ['NO_DATA_SOURCE'],
   },
@@ -315,9 +315,9 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Series of the served store: prices that are never constituents.',
+    summary: 'Lists the series of the served store. A series is never a constituent.',
     description:
-      'Benchmarks, exchange rates and interest rates of the dataset series. They belong to no universe and are not counted in coverage. GET /data/prices/{identifier} returns their values.',
+      'The dataset `series` contains benchmarks, exchange rates and interest rates. They belong to no universe and are not counted in coverage. GET /data/prices/{identifier} returns their values.',
     query: searchQuery,
     success: { status: 200, description: 'Series by identifier.', schema: SeriesCollection },
     errors: ['NO_DATA_SOURCE'],
@@ -328,9 +328,9 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Securities of the served store, searched by identifier or name.',
+    summary: 'Searches the securities of the served store by identifier or name.',
     query: searchQuery,
-    success: { status: 200, description: 'Names by identifier.', schema: IdentifierSearch },
+    success: { status: 200, description: 'Securities by identifier.', schema: IdentifierSearch },
     errors: ['NO_DATA_SOURCE'],
   },
 });

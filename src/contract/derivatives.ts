@@ -7,31 +7,33 @@ const defineRate = (help: string) =>
   z
     .number()
     .default(0)
-    .meta({ description: `${help} Annual, continuously compounded, a fraction. Default: 0.` });
+    .meta({ description: `${help} A fraction, annual and continuously compounded. Default: 0.` });
 const defineQueryRate = (help: string) =>
   z
     .number()
     .default(0)
-    .meta({ description: `${help} Annual, continuously compounded, a fraction. Default: 0.` });
+    .meta({ description: `${help} A fraction, annual and continuously compounded. Default: 0.` });
 const asOf = IsoDate.nullable()
   .default(null)
-  .meta({ description: 'Valuation date. Default: that of the latest level.' });
+  .meta({ description: 'Valuation date. Default: the date of the latest level.' });
 const EXPIRIES_MAX = 64;
 const DIVIDENDS_MAX = 1000;
 
 export const CarryDecomposition = defineObject(() => ({
   borrow: z.number(),
-  dividend: z.number().meta({ description: 'Negative: dividends reduce the forward.' }),
+  dividend: z
+    .number()
+    .meta({ description: 'Effect of dividends. It is negative, because dividends reduce the forward.' }),
   financing: z.number(),
-  residual: z.number().meta({ description: 'Total minus the three parts.' }),
+  residual: z.number().meta({ description: 'Total less the three parts.' }),
   total: z.number().meta({ description: 'Fair value less spot.' }),
 })).meta({ id: 'CarryDecomposition' });
 
 const spotSource = {
   index_id: Id.nullable()
     .default(null)
-    .meta({ description: 'Index whose level is the spot. Exactly one of index_id and spot.' }),
-  spot: z.number().gt(0).nullable().default(null).meta({ description: 'Spot, greater than 0; requires as_of.' }),
+    .meta({ description: 'Index whose level is the spot. Exactly one of index_id and spot is required.' }),
+  spot: z.number().gt(0).nullable().default(null).meta({ description: 'Spot level, greater than 0. Requires as_of.' }),
 };
 
 export const FuturesPriceRequest = defineObject(() => ({
@@ -40,34 +42,34 @@ export const FuturesPriceRequest = defineObject(() => ({
   as_of: asOf,
   risk_free_rate: defineRate('Financing rate.'),
   dividend_yield: defineRate('Dividend yield.'),
-  borrow_rate: defineRate('Stock borrow; positive lowers the forward.'),
+  borrow_rate: defineRate('Cost of borrowing the securities. A positive rate lowers the forward.'),
   dividends: z
     .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
     .max(DIVIDENDS_MAX)
     .default([])
     .meta({
       description:
-        'Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield.',
+        'Discrete dividends in index points between as_of and expiry. Cannot be combined with a non-zero dividend_yield.',
     }),
   dividend_source: z.enum(['given', 'announced']).default('given').meta({
     description:
-      '`announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield.',
+      '`announced`: the announced dividends of the latest run of `index_id`, in index points, with an ex-date up to the expiry, as known on the last date of the run. Excludes `dividends` and a yield.',
   }),
   market_price: z
     .number()
     .gt(0)
     .nullable()
     .default(null)
-    .meta({ description: 'Observed price, for basis and implied rates.' }),
-  multiplier: z.number().gt(0).default(1).meta({ description: 'Money per index point.' }),
-  contracts: z.number().default(1).meta({ description: 'Signed number of contracts.' }),
+    .meta({ description: 'Observed price, which is used for the mispricing and the implied rates.' }),
+  multiplier: z.number().gt(0).default(1).meta({ description: 'Amount of money per index point.' }),
+  contracts: z.number().default(1).meta({ description: 'Number of contracts; negative for a short position.' }),
 })).meta({ id: 'FuturesPriceRequest' });
 export type FuturesPriceRequest = z.infer<typeof FuturesPriceRequest>;
 
 export const FuturesPriceResponse = defineObject(() => ({
   index_id: z.string().nullable(),
   requested_as_of: z.string().nullable(),
-  as_of: z.string().meta({ description: 'The resolved session.' }),
+  as_of: z.string().meta({ description: 'Session that was used.' }),
   expiry: z.string(),
   days: z.int(),
   year_fraction: z.number().meta({ description: 'days / 365.' }),
@@ -88,7 +90,7 @@ export const FuturesPriceResponse = defineObject(() => ({
   implied_dividend_yield: z
     .number()
     .nullable()
-    .meta({ description: 'Yield that reproduces market_price; null with discrete dividends.' }),
+    .meta({ description: 'Dividend yield that reproduces market_price; null with discrete dividends.' }),
 })).meta({ id: 'FuturesPriceResponse' });
 export type FuturesPriceResponse = z.infer<typeof FuturesPriceResponse>;
 
@@ -98,7 +100,7 @@ export const TrsPriceRequest = defineObject(() => ({
     description: 'Level at the last reset. Default: the index level at the start of the current period, or spot.',
   }),
   notional: z.number().gt(0),
-  start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
+  start: IsoDate.meta({ description: 'Effective date, or date of the last reset.' }),
   maturity: IsoDate.meta({ description: 'After as_of.' }),
   as_of: asOf,
   direction: z
@@ -108,7 +110,7 @@ export const TrsPriceRequest = defineObject(() => ({
   return_type: z.enum(['total', 'price']).default('total'),
   reset_frequency: z.enum(['none', 'monthly', 'quarterly', 'semi_annual', 'annual']).default('quarterly'),
   risk_free_rate: defineRate('Discount rate and floating index.'),
-  spread: z.number().default(0).meta({ description: 'Over the floating rate, simple, ACT/360.' }),
+  spread: z.number().default(0).meta({ description: 'Spread over the floating rate, simple, ACT/360.' }),
   dividend_yield: defineRate('Dividend yield.'),
   borrow_rate: defineRate('Stock borrow.'),
 })).meta({ id: 'TrsPriceRequest' });
@@ -125,7 +127,7 @@ export const TrsPriceResponse = defineObject(() => ({
   spot: z.number(),
   initial_level: z.number(),
   notional: z.number(),
-  value: z.number().meta({ description: 'Value to the party with the given `direction`.' }),
+  value: z.number().meta({ description: 'Value for the party with this `direction`.' }),
   equity_leg: z.number(),
   financing_leg: z.number(),
   accrued_equity: z.number(),
@@ -159,23 +161,25 @@ const DatedPoints = z
   });
 
 const curveQuery = {
-  as_of: IsoDate.optional().meta({ description: 'Valuation date. Default: that of the latest level.' }),
+  as_of: IsoDate.optional().meta({ description: 'Valuation date. Default: the date of the latest level.' }),
   risk_free_rate: defineQueryRate('Financing rate.'),
   dividend_yield: defineQueryRate('Dividend yield.'),
   borrow_rate: defineQueryRate('Stock borrow.'),
   dividends: z.array(DatedPoints).max(DIVIDENDS_MAX).default([]).meta({
     description:
-      'Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; not together with a non-zero dividend_yield.',
+      'Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry. Cannot be combined with a non-zero dividend_yield.',
   }),
   dividend_source: z.enum(['given', 'announced']).default('given').meta({
     description:
-      '`announced`: the dividends of the latest run, announced by its last date, up to each expiry; excludes dividends and a yield.',
+      '`announced`: the announced dividends of the latest run up to each expiry, as known on its last date. Excludes `dividends` and a yield.',
   }),
 };
 
 export const RollQuery = defineObject(() => ({
   front_expiry: IsoDate.meta({ description: 'Expiry of the contract that is sold.' }),
-  back_expiry: IsoDate.meta({ description: 'Expiry of the contract that is bought, after the front one.' }),
+  back_expiry: IsoDate.meta({
+    description: 'Expiry of the contract that is bought. It must be after the front expiry.',
+  }),
   ...curveQuery,
 }));
 export type RollQuery = z.infer<typeof RollQuery>;
@@ -189,9 +193,9 @@ export const RollResponse = defineObject(() => ({
   front_price: z.number(),
   back_price: z.number(),
   front_dividend_points: z.number().meta({ description: 'Sum of the discrete dividends up to the front expiry.' }),
-  back_dividend_points: z.number().meta({ description: 'Up to the back expiry.' }),
-  roll_cost: z.number().meta({ description: 'Back less front.' }),
-  annualised_roll: z.number().meta({ description: 'Positive in backwardation, negative in contango.' }),
+  back_dividend_points: z.number().meta({ description: 'Sum of the discrete dividends up to the back expiry.' }),
+  roll_cost: z.number().meta({ description: 'Price of the back contract less price of the front contract.' }),
+  annualised_roll: z.number().meta({ description: 'Roll yield: positive in backwardation, negative in contango.' }),
 })).meta({ id: 'RollResponse' });
 export type RollResponse = z.infer<typeof RollResponse>;
 
@@ -204,7 +208,7 @@ export const TermStructureQuery = defineObject(() => ({
       expiries.forEach((expiry, at) => {
         const first = expiries.indexOf(expiry);
         if (first === at) return;
-        const message = `is ${expiry}, as expiries[${first}] is`;
+        const message = `is ${expiry}, the same date as expiries[${first}]`;
         context.addIssue({
           code: 'custom',
           path: [at],
@@ -240,7 +244,7 @@ export const TermStructureResponse = defineObject(() => ({
         dividend_points: z.number().meta({
           description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.',
         }),
-        roll_from_previous: z.number().nullable().meta({ description: 'Annualised roll from the point before.' }),
+        roll_from_previous: z.number().nullable().meta({ description: 'Annualised roll from the previous expiry.' }),
       })
       .meta({ id: 'TermPoint' }),
   ),
@@ -266,7 +270,7 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/futures/price',
     scope: 'read',
     tag: 'derivatives',
-    summary: 'Fair value, carry and sensitivities of an index future.',
+    summary: 'Computes the fair value, carry and sensitivities of an index future.',
     body: {
       schema: FuturesPriceRequest,
       example: {
@@ -286,7 +290,7 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/trs/price',
     scope: 'read',
     tag: 'derivatives',
-    summary: 'Value, par spread and sensitivities of a total return swap.',
+    summary: 'Computes the value, par spread and sensitivities of a total return swap.',
     body: {
       schema: TrsPriceRequest,
       example: {
@@ -306,7 +310,7 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/{index_id}/roll',
     scope: 'read',
     tag: 'derivatives',
-    summary: 'Cost of rolling between two expiries on the latest stored run.',
+    summary: 'Computes the cost of rolling between two expiries, on the latest stored run.',
     params: defineObject(() => ({ index_id: Id })),
     query: RollQuery,
     success: { status: 200, description: 'The roll.', schema: RollResponse },
@@ -317,7 +321,7 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/{index_id}/term-structure',
     scope: 'read',
     tag: 'derivatives',
-    summary: 'Fair values over several expiries on the latest stored run.',
+    summary: 'Computes fair values for several expiries, on the latest stored run.',
     params: defineObject(() => ({ index_id: Id })),
     query: TermStructureQuery,
     success: { status: 200, description: 'The term structure.', schema: TermStructureResponse },

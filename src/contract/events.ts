@@ -33,14 +33,17 @@ export type EventsQuery = z.infer<typeof EventsQuery>;
 export const EventsView = defineObject(() => ({
   from: z.string().meta({ description: 'First day.' }),
   to: z.string().meta({ description: 'Last day.' }),
-  indices: z.int().meta({ description: 'Indices of the calendar.' }),
+  indices: z.int().meta({ description: 'Indices that the event concerns.' }),
   events: z
     .array(
       z
         .strictObject({
           date: z.string(),
           kind: z.enum(KINDS).meta({ description: kindMeanings }),
-          index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
+          index_id: z
+            .string()
+            .nullable()
+            .meta({ description: 'Index of the event; null for an event of an exchange.' }),
           calendar: z.string().meta({ description: 'Exchange MIC.' }),
           effective: z
             .string()
@@ -53,11 +56,11 @@ export const EventsView = defineObject(() => ({
           rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({
             description: 'The rule whose breach triggers the rebalance; null for other events.',
           }),
-          summary: z.string().meta({ description: 'The event in words.' }),
+          summary: z.string().meta({ description: 'Description of the event.' }),
         })
         .meta({ id: 'IndexEvent' }),
     )
-    .meta({ description: 'By date, kind and index; the first 10,000.' }),
+    .meta({ description: 'The first 10,000 events, sorted by date, kind and index.' }),
   covered_from: z.string().nullable().meta({
     description:
       'First day covered by all calendars of the indices; earlier events are incomplete. Null without an index.',
@@ -77,9 +80,9 @@ export const eventRoutes = defineRoutes({
     path: '/events',
     scope: 'read',
     tag: 'indices',
-    summary: 'Calendar of events of all indices: announcements, effective dates, expiries and holidays.',
+    summary: 'Lists the events of all indices: announcements, effective dates, expiries and holidays.',
     description:
-      'With `format=ics` or `Accept: text/calendar`, a calendar file (RFC 5545) for subscriptions. Holidays and expiries are those of the calendars of the indices.',
+      'With `format=ics` or `Accept: text/calendar`, the response is a calendar file (RFC 5545), which calendar programs can subscribe to. Holidays and expiries come from the calendars of the indices.',
     query: EventsQuery,
     success: { status: 200, description: 'The events.', schema: EventsView, media: [CALENDAR_MEDIA] },
     errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -33,8 +33,8 @@ export const exportRoutes = defineRoutes({
     path: '/analytics/{index_id}/exports/{table}',
     scope: 'read',
     tag: 'analytics',
-    summary: 'A table of a run as a file, with its whole history.',
-    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the run is the newest one stored for that version of the data. Rows are streamed. The header \`X-Run-Stale\` lists the causes of a stale run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
+    summary: 'Returns a table of a run as a file, with its whole history.',
+    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the export uses the newest stored run on that version of the data. Rows are streamed. The header \`X-Run-Stale\` lists the causes of a stale run (\`definition\`, \`data\`, \`engine\`). It is absent if the run is current.`,
     params: defineObject(() => ({
       index_id: Id,
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
@@ -46,7 +46,7 @@ export const exportRoutes = defineRoutes({
       end: IsoDate.optional().meta({ description: 'Last date. Default: the last date of the run.' }),
       date: IsoDate.optional().meta({
         description:
-          'Session of `closing`, `opening` and `proforma`: the last at or before this day. Default: the last of the run.',
+          'Session of `closing`, `opening` and `proforma`: the last session on or before this day. Default: the last session of the run.',
       }),
       by: z.string().min(1).max(64).optional().meta({
         description:

@@ -14,7 +14,7 @@ import { defineRoutes } from './route.js';
 export const Procedure = defineObject(() => ({
   ...ProcedureDocument.shape,
   procedure_id: z.string(),
-  version: z.int().min(0).meta({ description: 'Its newest version.' }),
+  version: z.int().min(0).meta({ description: 'Newest version of the procedure.' }),
   updated_at: z.string(),
 })).meta({ id: 'Procedure' });
 export type Procedure = z.infer<typeof Procedure>;
@@ -28,28 +28,28 @@ export const MethodologyChange = defineObject(() => ({
   version: z.int().min(1).meta({ description: 'Version of the definition.' }),
   at: z.string().meta({ description: 'Time of the write.' }),
   author: z.string().meta({ description: 'Name of the key.' }),
-  note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
+  note: z.string().nullable().meta({ description: 'Note from the header X-Change-Note.' }),
   action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write.' }),
   removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
-  added: z.array(z.string()).meta({ description: 'Sentences that apply in their place.' }),
+  added: z.array(z.string()).meta({ description: 'Sentences that replace them.' }),
 })).meta({ id: 'MethodologyChange' });
 export type MethodologyChange = z.infer<typeof MethodologyChange>;
 
 export const MethodologyChanges = defineObject(() => ({
   changes: z.array(MethodologyChange).meta({ description: 'Versions, newest first.' }),
-  amendments: z.array(Amendment).meta({ description: 'Dated changes of the present definition, earliest first.' }),
+  amendments: z.array(Amendment).meta({ description: 'Dated changes of the current definition, earliest first.' }),
 })).meta({ id: 'MethodologyChanges' });
 
 export const BenchmarkStatement = defineObject(() => ({
   index_id: z.string(),
   name: z.string(),
   generated_at: z.string().meta({ description: 'Time at which the statement was generated.' }),
-  version: z.int().nullable().meta({ description: 'Version of the definition that it describes.' }),
+  version: z.int().nullable().meta({ description: 'Version of the definition that the statement describes.' }),
   purpose: z.string().nullable().meta({ description: 'Description of the index: the market that it measures.' }),
   methodology: z.array(z.string()).meta({ description: 'The definition in sentences.' }),
   calendar: z
     .strictObject({
-      code: z.string().meta({ description: 'Exchange whose sessions have a close.' }),
+      code: z.string().meta({ description: 'Exchange whose sessions determine the closes.' }),
       covered_to: z.string().nullable().meta({ description: 'Last day whose closures come from a published list.' }),
     })
     .meta({ description: 'Calendar of the index.' }),
@@ -59,8 +59,8 @@ export const BenchmarkStatement = defineObject(() => ({
       adjustment: z
         .string()
         .nullable()
-        .meta({ description: 'Price basis of the served store; null if none is served.' }),
-      hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
+        .meta({ description: 'Price basis of the served store; null if no store is served.' }),
+      hierarchy: z.array(z.string()).meta({ description: 'Data that the index uses, in order of preference.' }),
     })
     .meta({ description: 'Input data.' }),
   discretion: z
@@ -69,35 +69,37 @@ export const BenchmarkStatement = defineObject(() => ({
         .array(
           z.strictObject({
             action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
-            persons: z.int().meta({ description: 'Persons who have to agree.' }),
+            persons: z.int().meta({ description: 'Number of people who must agree.' }),
           }),
         )
-        .meta({ description: 'Changes that several people have to agree to.' }),
+        .meta({ description: 'Changes that need the agreement of several people.' }),
       judgements: z.array(Judgement).meta({
         description:
-          'Decisions about its days, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not judgements.',
+          'Decisions about days of the schedules, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not listed.',
       }),
       overrides: z.array(PriceOverride).meta({
         description:
-          'Prices that replace those of the source, for securities that the run holds or buys at that close; latest session first; at most 50.',
+          'Prices that replace prices of the source, for securities that the run holds or buys at that close. Latest session first; at most 50.',
       }),
     })
-    .meta({ description: 'Discretion of the administrator, and its records.' }),
-  limitations: z.array(z.string()).meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
+    .meta({ description: 'Discretion of the administrator, with records of its use.' }),
+  limitations: z
+    .array(z.string())
+    .meta({ description: 'Circumstances in which the index may not represent its market.' }),
   changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; at most 50.' }),
   amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
   review: z
     .strictObject({
       frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
-      upcoming: z.array(z.string()).meta({ description: 'Next effective dates.' }),
+      upcoming: z.array(z.string()).meta({ description: 'Next effective dates of reviews.' }),
     })
     .meta({ description: 'Reviews of constituents.' }),
   publication: z
     .strictObject({
       first: z.string().meta({ description: 'First published date.' }),
       through: z.string().meta({ description: 'Last published date.' }),
-      closes: z.int().meta({ description: 'Closes published for the first time.' }),
-      restatements: z.int().meta({ description: 'Closes published again.' }),
+      closes: z.int().meta({ description: 'Number of closes that were published for the first time.' }),
+      restatements: z.int().meta({ description: 'Number of closes that were published again.' }),
     })
     .nullable()
     .meta({ description: 'Published closes; null if there are none.' }),
@@ -116,7 +118,7 @@ export const GovernanceOverview = defineObject(() => ({
       errors: defineEntryCount('Entries of the registers of errors of all indices.'),
       judgements: defineEntryCount('Decisions about days of all schedules.'),
       audit: defineEntryCount('Entries of the audit log.').nullable().meta({
-        description: 'Entries of the audit log; null for a client that is limited to its own documents.',
+        description: 'Number of entries of the audit log; null for a client that is limited to its own documents.',
       }),
     })
     .meta({ description: 'Number of entries of each register.' }),
@@ -126,9 +128,9 @@ export const GovernanceOverview = defineObject(() => ({
         index_id: z.string(),
         published_through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
         entries: defineEntryCount(
-          'Entries of its published log, with those of restatements; null if it cannot be read.',
+          'Number of entries of the published log, including restatements; null if the log cannot be read.',
         ).nullable(),
-        errors: defineEntryCount('Entries of its register of errors.'),
+        errors: defineEntryCount('Number of entries of the register of errors.'),
       }),
     )
     .meta({ description: 'State of the benchmark statements, by id of the index.' }),
@@ -152,7 +154,7 @@ export const governanceRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Number of entries of each register, and published closes and errors of each index.',
+    summary: 'Returns the number of entries of each register, and the published closes and errors of each index.',
     success: { status: 200, description: 'The overview.', schema: GovernanceOverview },
     errors: ['DOCUMENT_UNREADABLE'],
   },
@@ -162,9 +164,9 @@ export const governanceRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Benchmark statement of an index, generated from its documents and registers.',
+    summary: 'Returns the benchmark statement of an index, which is generated from its documents and registers.',
     description:
-      'Purpose, methodology, inputs and their hierarchy, discretion, limitations, changes, reviews, published closes, errors and procedures. With `Accept: text/markdown` a text for publication.',
+      'The statement contains purpose, methodology, inputs and their hierarchy, discretion, limitations, changes, reviews, published closes, errors and procedures. With `Accept: text/markdown`, the response is a text for publication.',
     params: indexPath,
     success: { status: 200, description: 'The statement.', schema: BenchmarkStatement, media: [MARKDOWN] },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -175,7 +177,8 @@ export const governanceRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Changes of a methodology: each version with the sentences that it changed, and dated amendments.',
+    summary:
+      'Lists the changes of a methodology: each version with the sentences that it changed, and dated amendments.',
     params: indexPath,
     query: defineObject(() => ({
       limit: z.int().min(1).max(500).default(50).meta({ description: 'Maximum number of entries.' }),
@@ -189,7 +192,7 @@ export const governanceRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Every procedure of the administrator.',
+    summary: 'Lists the procedures of the administrator.',
     query: listingQuery,
     success: { status: 200, description: 'Procedures by id.', schema: ProcedureCollection },
     errors: [],

@@ -18,7 +18,7 @@ const LaneHealth = defineObject(() => ({
     .number()
     .min(0)
     .nullable()
-    .meta({ description: 'Waiting time of the oldest job; null if none waits.' }),
+    .meta({ description: 'Waiting time of the oldest job in seconds; null if no job waits.' }),
 })).meta({ id: 'LaneHealth', description: 'Load of a queue, for scaling the workers.' });
 
 const Limits = z
@@ -31,7 +31,10 @@ const Limits = z
 
 export const Health = defineObject(() => ({
   status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded if no data store is active or a check fails.' }),
-  reason: z.string().nullable().meta({ description: 'Reason for `degraded`, in one sentence; otherwise null.' }),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'Reason for the status `degraded`, in one sentence; otherwise null.' }),
   version: z.string().meta({ description: 'The running engine version.' }),
   build: z
     .strictObject({
@@ -44,21 +47,21 @@ export const Health = defineObject(() => ({
   uptime_seconds: z.number().min(0),
   store: z
     .strictObject({
-      active: z.string().nullable().meta({ description: 'Id of the data store being served.' }),
+      active: z.string().nullable().meta({ description: 'Id of the served data store.' }),
       status: z.string().nullable().meta({ description: 'State of the data store.' }),
-      end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
+      end: z.string().nullable().meta({ description: 'Latest session of the data store, YYYY-MM-DD.' }),
       partial_dates: z
         .strictObject({
           total: z
             .int()
             .min(0)
-            .meta({ description: 'Number of dates on which only some of its securities have a bar.' }),
+            .meta({ description: 'Number of dates on which only some securities of the store have a bar.' }),
           latest: z
             .array(z.string())
             .meta({ description: 'The latest five of these dates, YYYY-MM-DD, newest first.' }),
         })
         .nullable()
-        .meta({ description: 'Findings when the data was last read; `divisor audit STORE` lists the securities.' }),
+        .meta({ description: 'Findings of the last load of the data. `divisor audit STORE` lists the securities.' }),
     })
     .meta({ description: 'The served data store; all members are null if there is none.' }),
   jobs: z
@@ -67,20 +70,20 @@ export const Health = defineObject(() => ({
       running: z.int().min(0),
       lanes: z.strictObject({ heavy: LaneHealth, huge: LaneHealth, light: LaneHealth }).meta({
         description:
-          'The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs.',
+          'Queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB. They use the heavy slots of machines with more memory for jobs.',
       }),
     })
-    .meta({ description: 'Jobs that are not finished.' }),
+    .meta({ description: 'Number of unfinished jobs.' }),
   checks: z.array(HealthCheck),
   states: z
     .array(
       z.strictObject({
         since: z.string().meta({ description: 'Time of the change, ISO-8601 UTC with offset.' }),
-        status: z.enum(['ok', 'degraded']).meta({ description: 'State since this time.' }),
+        status: z.enum(['ok', 'degraded']).meta({ description: 'State that began at this time.' }),
         reason: z
           .string()
           .nullable()
-          .meta({ description: 'Reason and messages of the checks that fail; null for `ok`.' }),
+          .meta({ description: 'Reason of the state, and messages of the failed checks; null for `ok`.' }),
       }),
     )
     .meta({
@@ -93,7 +96,7 @@ export type Health = z.infer<typeof Health>;
 export const PublicHealth = defineObject(() => ({
   status: z.literal('live'),
   version: z.string().meta({ description: 'The running engine version.' }),
-})).meta({ id: 'PublicHealth', description: 'Response of a service with keys to a request without a key.' });
+})).meta({ id: 'PublicHealth', description: 'Response to a request without a key, if the service has keys.' });
 export type PublicHealth = z.infer<typeof PublicHealth>;
 
 export const Liveness = defineObject(() => ({ status: z.literal('live') })).meta({ id: 'Liveness' });
@@ -110,8 +113,8 @@ export const healthRoutes = defineRoutes({
     path: '/health',
     scope: 'open',
     tag: 'service',
-    summary: 'Version, served data store, jobs, checks and limits.',
-    description: 'A service with keys returns only its version to a request without a valid key.',
+    summary: 'Returns version, served data store, jobs, checks and limits.',
+    description: 'If the service has keys, a request without a valid key receives only the version.',
     openQuery: true,
     optionalKey: true,
     success: {
@@ -126,7 +129,7 @@ export const healthRoutes = defineRoutes({
     path: '/health/live',
     scope: 'open',
     tag: 'service',
-    summary: 'Liveness of the process.',
+    summary: 'Reports that the process is running.',
     openQuery: true,
     success: { status: 200, description: 'The process is running.', schema: Liveness },
     errors: [],
@@ -136,8 +139,8 @@ export const healthRoutes = defineRoutes({
     path: '/health/ready',
     scope: 'open',
     tag: 'service',
-    summary: 'Readiness of the service.',
-    description: 'A service with keys lists its checks only with a valid key.',
+    summary: 'Reports if the service accepts work.',
+    description: 'If the service has keys, it lists the checks only for a request with a valid key.',
     openQuery: true,
     optionalKey: true,
     success: { status: 200, description: 'The service accepts work.', schema: Readiness },

@@ -23,27 +23,33 @@ export const JobCallback = defineObject(() => ({
   url: z.string().meta({ description: 'Address of the receiver.' }),
   state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({
     description:
-      '`waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.',
+      'State of the delivery: `waiting` until the job ends, then `due` until the receiver accepts the message. The final state is `delivered`, or `failed` after the last attempt.',
   }),
   attempts: z.int().min(0).meta({ description: 'Number of attempts.' }),
   last_attempt_at: z.string().nullable().meta({ description: 'Time of the last attempt.' }),
   last_error: z.string().nullable().meta({ description: 'Reason why the last attempt failed; null if it succeeded.' }),
-  next_attempt_at: z.string().nullable().meta({ description: 'Set only while the message is due.' }),
+  next_attempt_at: z
+    .string()
+    .nullable()
+    .meta({ description: 'Time of the next attempt; only while the message is due.' }),
 })).meta({ id: 'JobCallback' });
 
 export const JobAttempt = defineObject(() => ({
   attempt: z.int().min(1).meta({ description: 'Number of the attempt, from 1.' }),
   node: z.string().nullable().meta({
-    description: 'Process of the attempt, as in `divisor nodes`; null if one process serves a home.',
+    description: 'Process of the attempt, as listed by `divisor nodes`; null if a single process uses a home.',
   }),
   started_at: z.string().meta({ description: 'Start of the attempt.' }),
-  heartbeat_at: z.string().nullable().meta({ description: 'Time of its last heartbeat.' }),
+  heartbeat_at: z.string().nullable().meta({ description: 'Time of the last heartbeat of the attempt.' }),
   ended_at: z.string().nullable().meta({ description: 'End of the attempt; null while it runs.' }),
   end: z.enum(ATTEMPT_ENDS).nullable().meta({
     description:
-      '`crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs.',
+      '`crashed`: its thread ended. `lost`: its process ended, did not send heartbeats or was disconnected. `released`: the job was returned to the queue. The setting job-retries limits the number of each outcome. Null while the attempt runs.',
   }),
-  reason: z.string().nullable().meta({ description: 'Reason why it crashed, was lost, released or failed.' }),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'Reason why the attempt crashed, was lost, was released or failed.' }),
 })).meta({ id: 'JobAttempt' });
 
 const fields = {
@@ -54,23 +60,23 @@ const fields = {
     .enum(JOB_STATUS_NAMES)
     .meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
   progress: z.number().min(0).max(1).meta({
-    description: 'Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.',
+    description: 'Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.',
   }),
   message: z.string().meta({ description: 'Current step.' }),
-  error: ErrorDetail.nullable().meta({ description: 'Set only if the job failed.' }),
+  error: ErrorDetail.nullable().meta({ description: 'Error of the job; only if it failed.' }),
   created_at: z.string().meta({ description: 'Time of the submission, ISO-8601 UTC with offset.' }),
   started_at: z.string().nullable().meta({ description: 'Start of the current attempt.' }),
   finished_at: z.string().nullable(),
   heartbeat_at: z.string().nullable().meta({ description: 'Time of the last heartbeat of the running attempt.' }),
   attempt: z.int().min(1).meta({ description: 'Number of starts, which is recorded before the work starts.' }),
   attempts: z.array(JobAttempt).readonly().meta({
-    description: 'Attempts in order, at most the last eleven; the last one is the current one.',
+    description: 'Latest attempts in order, at most eleven. The last one is the current attempt.',
   }),
   request: z.unknown().meta({ description: 'Request body as it was accepted.' }),
   input_hash: z.string().meta({ description: 'SHA-256 of all inputs except the market.' }),
   request_id: z.string().nullable().meta({
     description:
-      'X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.',
+      'X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.',
   }),
   trace_id: z.string().nullable().meta({ description: 'Trace of the submission, from its header traceparent.' }),
   callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified when the job ends.' }),
@@ -84,19 +90,19 @@ export function createJobStatus<R extends z.ZodType>(id: string, kind: JobKindNa
       kind: z.literal(kind),
       result: result
         .nullable()
-        .meta({ description: 'Set if the job succeeded; null if the run of a backtest was deleted.' }),
+        .meta({ description: 'Result of the job, if it succeeded. Null if the run of a backtest was deleted.' }),
     })
     .meta({ id });
 }
 
 export const JobStatus = defineObject(() => ({
   ...fields,
-  result: z.unknown().meta({ description: 'Set only if the job succeeded; its schema depends on the kind.' }),
+  result: z.unknown().meta({ description: 'Result of the job; only if it succeeded. Its schema depends on the kind.' }),
 })).meta({ id: 'JobStatus', description: 'A job of any kind.' });
 export type JobStatus = z.infer<typeof JobStatus>;
 
 export const JobCollection = defineObject(() => ({
-  jobs: z.array(JobStatus).meta({ description: 'Newest first; every result is null.' }),
+  jobs: z.array(JobStatus).meta({ description: 'Jobs, newest first. `result` of every job is null.' }),
   ...skippedFields,
 })).meta({ id: 'JobCollection' });
 export type JobCollection = z.infer<typeof JobCollection>;
@@ -115,19 +121,19 @@ const isTime = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text));
 
 export const JobRetryRequest = defineObject(() => ({
-  kinds: z.array(z.enum(JOB_KINDS)).min(1).optional().meta({ description: 'Kinds of job. Default: all kinds.' }),
+  kinds: z.array(z.enum(JOB_KINDS)).min(1).optional().meta({ description: 'Kinds of jobs. Default: all kinds.' }),
   job_ids: z
     .array(jobIdSchema)
     .min(1)
     .max(LIMITS.MAX_LISTED_JOBS)
     .optional()
-    .meta({ description: 'Ids of jobs, of which only failed jobs are queued again. Default: all failed jobs.' }),
+    .meta({ description: 'Ids of jobs. Only failed jobs are queued again. Default: all failed jobs.' }),
   since: z
     .string()
     .max(40)
     .refine(isTime, 'must be a time with offset, for example 2024-06-28T00:00:00Z')
     .optional()
-    .meta({ description: 'Only jobs that failed at this time or later, with offset. Default: no limit.' }),
+    .meta({ description: 'Only jobs that failed at or after this time, with an offset. Default: no limit.' }),
   limit: z
     .int()
     .min(1)
@@ -144,16 +150,16 @@ export const JobKindState = defineObject(() => ({
   pause: z
     .strictObject({
       paused_at: z.string().meta({ description: 'Time of the pause, ISO-8601 UTC with offset.' }),
-      author: z.string().meta({ description: 'Name of the key that paused it; `local` without authentication.' }),
+      author: z.string().meta({ description: 'Name of the key that paused the kind; `local` without authentication.' }),
       reason: z.string().nullable().meta({ description: 'Reason in the request.' }),
     })
     .nullable()
-    .meta({ description: 'Pause of the kind; null if jobs of the kind are started.' }),
+    .meta({ description: 'Pause of the kind; null if it is not paused.' }),
 })).meta({ id: 'JobKindState', description: 'A kind of job.' });
 export type JobKindState = z.infer<typeof JobKindState>;
 
 const JobKindList = defineObject(() => ({
-  kinds: z.array(JobKindState).meta({ description: 'Every kind, in a fixed order.' }),
+  kinds: z.array(JobKindState).meta({ description: 'Kinds of jobs, in a fixed order.' }),
 })).meta({ id: 'JobKindList' });
 
 const kindParams = defineObject(() => ({
@@ -169,7 +175,7 @@ export const jobRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'jobs',
-    summary: 'Jobs, newest first.',
+    summary: 'Lists jobs, newest first.',
     query: defineObject(() => ({
       kind: z.array(z.enum(JOB_KINDS)).optional().meta({ description: 'Only jobs of one of these kinds.' }),
       status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
@@ -184,11 +190,11 @@ export const jobRoutes = defineRoutes({
     path: '/jobs/events',
     scope: 'read',
     tag: 'jobs',
-    summary: 'Status of every job as server-sent events.',
-    description: `On connection, one event \`status\` for each unfinished job (at most the newest ${LIMITS.MAX_LISTED_JOBS}), whose data is the JobStatus with a null result, then an event \`caught-up\`. Afterwards an event \`status\` for every change of any job, and a comment every 15 seconds.`,
+    summary: 'Streams the status of every job as server-sent events.',
+    description: `When a client connects, the stream sends one event \`status\` for each unfinished job (at most the newest ${LIMITS.MAX_LISTED_JOBS}). The data of an event is the JobStatus with a null result. The event \`caught-up\` follows. Afterwards, the stream sends an event \`status\` for every change of any job, and a comment every 15 seconds.`,
     query: defineObject(() => ({
       seconds: z.int().min(0).max(LIMITS.MAX_STREAM_SECONDS).default(LIMITS.MAX_STREAM_SECONDS).meta({
-        description: 'Seconds until the stream ends; 0: as soon as the unfinished jobs are reported.',
+        description: 'Seconds until the stream ends. With 0, it ends as soon as the unfinished jobs are reported.',
       }),
     })),
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
@@ -200,7 +206,7 @@ export const jobRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Kinds of job, and which are paused.',
+    summary: 'Lists the kinds of jobs, and shows which kinds are paused.',
     success: { status: 200, description: 'The kinds.', schema: JobKindList },
     errors: [],
   },
@@ -210,13 +216,18 @@ export const jobRoutes = defineRoutes({
     scope: 'admin',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Starts no more jobs of a kind.',
+    summary: 'Pauses all jobs of a kind.',
     description:
-      'Running jobs continue; new jobs are accepted and wait. The pause applies to all processes and survives restarts, until the kind is resumed; other processes follow within two seconds. Pausing a paused kind changes nothing.',
+      'Running jobs continue. New jobs are accepted and wait. The pause applies to all processes and continues across restarts, until the kind is resumed. Other processes apply it within two seconds. Pausing a paused kind has no effect.',
     params: kindParams,
     body: {
       schema: defineObject(() => ({
-        reason: z.string().max(500).nullable().default(null).meta({ description: 'Reason, shown with the kind.' }),
+        reason: z
+          .string()
+          .max(500)
+          .nullable()
+          .default(null)
+          .meta({ description: 'Reason, which is shown with the kind.' }),
       })).meta({ id: 'JobKindPause' }),
       optional: true,
       example: { reason: 'The vendor delivers late.' },
@@ -230,7 +241,7 @@ export const jobRoutes = defineRoutes({
     scope: 'admin',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Starts jobs of a kind again.',
+    summary: 'Resumes the jobs of a kind.',
     params: kindParams,
     success: { status: 200, description: 'The kind.', schema: JobKindState },
     errors: ['STORAGE_FULL'],
@@ -241,8 +252,8 @@ export const jobRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'jobs',
-    summary: 'Status of a job, with its result after success.',
-    description: 'With `wait`, the response is sent when the status changes, or after the wait.',
+    summary: 'Returns the status of a job. After success, the response includes its result.',
+    description: 'With `wait`, the response is sent when the status changes, or after this time.',
     params,
     query: defineObject(() => ({
       wait: z
@@ -263,7 +274,7 @@ export const jobRoutes = defineRoutes({
     tag: 'jobs',
     summary: 'Queues failed jobs again.',
     description:
-      'Each job of these kinds that failed since the given time is queued again with the input and the owner of its submission. Its status keeps the earlier attempts, and its callbacks are sent again. Jobs that were not queued are reported with the reason. Jobs that failed under an earlier version keep no input.',
+      'Each job of these kinds that failed at or after the given time is queued again, with the input and the owner of its submission. Its status still lists the earlier attempts, and its callbacks are sent again. Jobs that were not queued are reported with the reason. The input of jobs that failed under an earlier version is not available.',
     body: { schema: JobRetryRequest, optional: true, example: { kinds: ['backtest'], since: '2024-06-28T00:00:00Z' } },
     success: { status: 200, description: 'The jobs that were queued.', schema: JobRetries },
     errors: ['DRAINING', 'STORAGE_FULL'],
@@ -275,7 +286,7 @@ export const jobRoutes = defineRoutes({
     tag: 'jobs',
     summary: 'Cancels a job.',
     description:
-      'A pending or running job is cancelled before the response; a finished job is returned unchanged. Stored results that a cancelled job would have replaced are kept.',
+      'A pending or running job is cancelled before the response is sent. An ended job is returned unchanged. A cancelled job does not replace stored results.',
     params,
     success: { status: 200, description: 'The status after the cancellation.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORAGE_FULL'],
@@ -285,9 +296,9 @@ export const jobRoutes = defineRoutes({
     path: '/jobs/{job_id}/events',
     scope: 'read',
     tag: 'jobs',
-    summary: 'Status of a job as server-sent events.',
+    summary: 'Streams the status of a job as server-sent events.',
     description:
-      'One event `status` on connection and one per change; its data is the JobStatus with a null result. `id` is a counter: a client that reconnects with `Last-Event-ID` receives only the events after it. The stream sends a comment every 15 seconds; the stream ends after the event of a terminal status.',
+      'The stream sends one event `status` when a client connects, and one for each change. The data of an event is the JobStatus with a null result. `id` is a counter: a client that reconnects with `Last-Event-ID` receives only later events. The stream also sends a comment every 15 seconds. It ends after the event of a final status.',
     params,
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'OVERLOADED'],

@@ -16,12 +16,12 @@ export const TOOLSETS = {
   derivatives: { help: 'Futures, total return swaps, term structures.', isDefault: false },
   stores: { help: 'Data stores: import, refresh, repair, activate.', isDefault: false },
   watchlists: { help: 'Watchlists.', isDefault: false },
-  calendars: { help: 'Recorded closures of exchanges and what they change.', isDefault: false },
+  calendars: { help: 'Recorded closures of exchanges and their effects.', isDefault: false },
   schedules: { help: 'Daily plans: status, run, skip, backfill.', isDefault: false },
   governance: { help: 'Benchmark statements, changes of methodologies, procedures.', isDefault: false },
   clients: { help: 'Clients: entitlements, targets, deliveries.', isDefault: false },
-  actions: { help: 'Corporate actions that wait for a decision.', isDefault: false },
-  approvals: { help: 'Changes that wait for a second person.', isDefault: false },
+  actions: { help: 'Corporate actions that await a decision.', isDefault: false },
+  approvals: { help: 'Changes that await the approval of a second person.', isDefault: false },
   publication: { help: 'Published closes, signing keys, audit log.', isDefault: false },
   versions: { help: 'Versions of documents: list, compare, restore.', isDefault: false },
   service: { help: 'Health, metrics, the key, access to documents.', isDefault: false },
@@ -54,9 +54,9 @@ export const mcpRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'mcp',
-    summary: 'Model Context Protocol for agents: one JSON-RPC message.',
+    summary: 'Processes one JSON-RPC message of the Model Context Protocol, for agents.',
     description:
-      'Streamable HTTP without stored sessions. Every tool is an operation of this document and is called with the scopes and prefixes of the key in the request. Responses are shortened to 25,000 tokens and link to the full data. Progress is sent as server-sent events to requests with a `progressToken`. `tools` selects toolsets.',
+      'Streamable HTTP without stored sessions. Every tool is an operation of this document, and is called with the scopes and prefixes of the key in the request. Responses are shortened to 25,000 tokens and contain a link to the full data. Requests with a `progressToken` receive progress as server-sent events. `tools` selects toolsets.',
     query: defineObject(() => ({
       tools: z
         .array(z.enum([...TOOLSET_NAMES, 'all']))
@@ -70,7 +70,7 @@ export const mcpRoutes = defineRoutes({
     success: {
       status: 200,
       description:
-        'The response to a request. With a `progressToken`: server-sent events with progress messages, followed by the response.',
+        'The response to a request. With a `progressToken`, server-sent events with progress messages, followed by the response.',
       schema: z.unknown(),
       mediaByBody: ['text/event-stream'],
     },

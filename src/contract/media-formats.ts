@@ -56,7 +56,7 @@ export function formatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
   return z
     .enum([first!, ...others])
     .optional()
-    .meta({ description: 'Instead of `Accept`.' });
+    .meta({ description: 'Format of the response. It replaces `Accept`.' });
 }
 
 function getFormatName(media: string): string {

@@ -7,7 +7,7 @@ export const metricsRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'service',
-    summary: 'Counters and gauges for Prometheus.',
+    summary: 'Returns counters and gauges for Prometheus.',
     description:
       'Text in the Prometheus exposition format: request durations by operation and status, jobs by state, and figures of the process (memory, processor, event loop, garbage collection).',
     openQuery: true,

@@ -72,14 +72,13 @@ export function openApiDocument(
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description:
-            'A key of the form dvs_<keyId>_<secret>. Without keys the service answers loopback clients only.',
+          description: 'Key of the form dvs_<keyId>_<secret>. Without keys, the service accepts only loopback clients.',
         },
         apiKey: {
           type: 'apiKey',
           in: 'header',
           name: 'X-API-Key',
-          description: 'The key in a separate header.',
+          description: 'Key in a separate header.',
         },
       },
     },
@@ -110,8 +109,11 @@ const HEADERS = {
   'X-Engine-Version': { description: 'The running engine version.', schema: { type: 'string' } },
   'X-Version': { description: 'Number of the version.', schema: { type: 'string' } },
   ETag: { description: 'SHA-256 of the stored document, quoted.', schema: { type: 'string' } },
-  Allow: { description: 'Methods of the path.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds after which the request may be repeated.', schema: { type: 'integer' } },
+  Allow: { description: 'Methods that the path accepts.', schema: { type: 'string' } },
+  'Retry-After': {
+    description: 'Number of seconds after which the request can be repeated.',
+    schema: { type: 'integer' },
+  },
   'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
 } as const;
 
@@ -142,7 +144,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
       ...(method === 'GET' && success.status === 200
         ? {
             304: {
-              description: 'The copy with the ETag in If-None-Match is current.',
+              description: 'The content with the ETag in If-None-Match is current.',
               headers: describeHeaders('X-Request-Id', 'X-Engine-Version', 'ETag'),
             },
           }
@@ -167,7 +169,7 @@ function listParameters(route: Route, query: Route['query'], schemas: SchemaConv
       ? [
           createParameter('If-Match', 'header', false, {
             type: 'string',
-            description: 'Change the document only if its ETag is one of these ETags.',
+            description: 'The document is changed only if its ETag is one of these ETags.',
           }),
         ]
       : []),

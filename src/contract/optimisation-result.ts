@@ -8,13 +8,16 @@ import { Finding } from './common.js';
 export const WeightRow = defineObject(() => ({
   identifier: z.string(),
   weight: z.number().meta({ description: 'Optimised weight.' }),
-  index_weight: z.number().meta({ description: 'Target index weight.' }),
+  index_weight: z.number().meta({ description: 'Weight in the target index.' }),
   active_weight: z.number().meta({ description: 'weight - index_weight.' }),
   risk_contribution: z
     .number()
-    .meta({ description: 'Contribution to the tracking error. The contributions sum to the tracking error.' }),
-  variance_share: z.number().meta({ description: 'Share of the portfolio variance. The shares sum to 1.' }),
-  at_bound: z.enum(['lower', 'upper']).nullable().meta({ description: 'Binding position bound; null if none binds.' }),
+    .meta({ description: 'Contribution to the tracking error. The contributions add up to the tracking error.' }),
+  variance_share: z.number().meta({ description: 'Fraction of the portfolio variance. The fractions add up to 1.' }),
+  at_bound: z
+    .enum(['lower', 'upper'])
+    .nullable()
+    .meta({ description: 'Binding bound of the position; null if no bound is binding.' }),
 })).meta({ id: 'WeightRow' });
 
 const riskAndReturn = { expected_return: z.number(), volatility: z.number(), tracking_error: z.number() };
@@ -22,24 +25,26 @@ const riskAndReturn = { expected_return: z.number(), volatility: z.number(), tra
 const frontierPoint = {
   ...riskAndReturn,
   weights: z.record(z.string(), z.number()).optional().meta({
-    description: 'Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index.',
+    description:
+      'Weights of the securities held at the point. Absent in runs of earlier versions, as are portfolio and index.',
   }),
   risk_aversion: z.number().nullable().optional().meta({
     description:
-      'Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.',
+      'Risk aversion for which max_utility has this solution, with these expected returns; null for the point with the least variance.',
   }),
 };
 
 export const FrontierPayload = defineObject(() => ({
   points: z.array(z.strictObject(frontierPoint)).meta({
     description:
-      'From least variance to largest expected return within the constraints, equally spaced in expected return.',
+      'Points from the least variance to the largest expected return within the constraints, equally spaced in expected return.',
   }),
   tangency: z
     .strictObject({ ...frontierPoint, sharpe: z.number() })
     .nullable()
     .meta({
-      description: 'Largest excess return over the risk-free rate per unit of volatility; null if none is positive.',
+      description:
+        'Portfolio with the largest excess return over the risk-free rate per unit of volatility; null if no excess return is positive.',
     }),
   resampled: z
     .strictObject({
@@ -49,7 +54,7 @@ export const FrontierPayload = defineObject(() => ({
           ...riskAndReturn,
           weights: z
             .record(z.string(), z.number())
-            .meta({ description: 'Means of the weights over the draws, for securities with a weight.' }),
+            .meta({ description: 'Mean weights over the draws, for securities with a weight.' }),
           spread: z
             .record(z.string(), z.number())
             .meta({ description: 'Standard deviations of the weights over the draws, for the same securities.' }),
@@ -61,7 +66,7 @@ export const FrontierPayload = defineObject(() => ({
     .optional()
     .meta({
       description:
-        'By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.',
+        'Points by rank, from the least variance of each draw to its largest expected return. Risk and return are computed with the original estimates. Null without `resampling`; absent in runs of earlier versions.',
     }),
   by_objective: z
     .array(
@@ -70,7 +75,7 @@ export const FrontierPayload = defineObject(() => ({
         risk_measure: z.enum(FRONTIER_RISKS).meta({ description: 'Measure of `risk`, which the objective minimises.' }),
         risk: z.number().meta({
           description:
-            'Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.',
+            'Minimum risk at the expected return: annualised tracking error; cvar and cdar as a fraction of value, per session.',
         }),
         weights: z.record(z.string(), z.number()).meta({ description: 'Weights of the holdings of the point.' }),
       }),
@@ -79,7 +84,7 @@ export const FrontierPayload = defineObject(() => ({
     .optional()
     .meta({
       description:
-        'The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.',
+        'Frontier by the risk measure of the objective, without costs, from the optimum to the largest expected return, for min_tracking_error, min_cvar and min_cdar. For tail risk, it has 21, 11 or 6 points, depending on the computing time. Null for other objectives, whose frontier is `points`; absent in runs of earlier versions.',
     }),
   portfolio: z
     .strictObject(riskAndReturn)
@@ -92,41 +97,40 @@ export const FrontierPayload = defineObject(() => ({
 })).meta({ id: 'FrontierPayload' });
 
 const clientRow = {
-  id: z.string().meta({ description: 'Id of the row in the request; empty if it has none.' }),
-  index: z.int().min(0).meta({ description: 'Position of the row in the request.' }),
+  id: z.string().meta({ description: 'Id of the constraint in the request; empty if it has none.' }),
+  index: z.int().min(0).meta({ description: 'Position of the constraint in the request.' }),
   type: z.string(),
 };
 
 export const SensitivityRow = defineObject(() => ({
   ...clientRow,
-  parameter: z.string().meta({ description: 'The parameter that is relaxed, all others unchanged.' }),
+  parameter: z.string().meta({ description: 'Parameter that is relaxed, while all others are unchanged.' }),
   from: z.number().meta({ description: 'Value in the run.' }),
   to: z.number().meta({ description: 'Value after relaxing the parameter by one step.' }),
   change: z.number().meta({ description: 'to - from.' }),
   effect: z.number().nullable().meta({
     description:
-      'Change of objective_value when the problem is solved again with the other value. Null if the work limit for explanations of tail risk is exhausted.',
+      'Change of objective_value if the problem is solved again with the other value. Null if the work limit for explanations of tail risk is reached.',
   }),
   shadow_price: z
     .number()
-    .meta({ description: 'Change of objective_value per unit of the parameter, for a small change of it.' }),
-  sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
+    .meta({ description: 'Change of objective_value per unit of the parameter, for a small change of the parameter.' }),
+  sentence: z.string().meta({ description: 'Description of the effect, in the measure of the objective.' }),
 })).meta({ id: 'SensitivityRow' });
 
 export const ConstraintCost = defineObject(() => ({
   ...clientRow,
   objective_without: z.number().nullable().meta({
-    description: 'objective_value of the problem without the row; null for the reason in `reason`.',
+    description: 'objective_value of the problem without the constraint. If it is null, `reason` states why.',
   }),
-  cost: z
-    .number()
-    .nullable()
-    .meta({ description: 'Deterioration of objective_value due to the row; 0 if it does not bind.' }),
+  cost: z.number().nullable().meta({
+    description: 'Deterioration of objective_value due to the constraint; 0 if the constraint is not binding.',
+  }),
   reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
     description:
-      'Reason why objective_without and cost are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.',
+      'Reason why objective_without and cost are null: the problem without the constraint has no solution, or the work limit for explanations of tail risk is reached. Otherwise null; absent in runs of earlier versions.',
   }),
-  sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
+  sentence: z.string().meta({ description: 'Description of the effect, in the measure of the objective.' }),
 })).meta({ id: 'ConstraintCost' });
 
 export const NextName = defineObject(() => ({
@@ -144,27 +148,28 @@ export const NextName = defineObject(() => ({
 
 const TailOutcome = defineObject(() => ({
   scenarios: z.int().min(1).meta({ description: 'Number of scenarios: sessions or draws.' }),
-  average: z.number().meta({ description: 'Average of the worst scenarios: the objective without costs.' }),
-  level: z.number().meta({ description: 'Smallest of the averaged losses, which is the value at risk.' }),
+  average: z.number().meta({ description: 'Average of the worst scenarios, which is the objective without costs.' }),
+  level: z.number().meta({ description: 'Smallest loss in the average, which is the value at risk.' }),
   largest: z.number().meta({ description: 'The worst loss.' }),
 })).meta({
   id: 'TailOutcome',
-  description: 'Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss.',
+  description: 'Losses of one session, or drawdowns, of the solution, as fractions of value; positive for a loss.',
 });
 
 const WorstCase = defineObject(() => ({
-  nominal: z.number().meta({ description: 'Objective by the estimates, in the measure of the objective.' }),
+  nominal: z.number().meta({ description: 'Objective with the estimates, in the measure of the objective.' }),
   expected_return: z.number().nullable().meta({
-    description: 'Smallest expected return of the set, annualised and before costs; null without expected returns.',
+    description:
+      'Smallest expected return in the uncertainty set, annualised and before costs; null without expected returns.',
   }),
-  volatility: z.number().meta({ description: 'Largest volatility of the set, annualised.' }),
+  volatility: z.number().meta({ description: 'Largest volatility in the uncertainty set, annualised.' }),
 })).meta({
   id: 'WorstCase',
-  description: 'Figures of the weights by the estimates and in the worst case of the uncertainty sets.',
+  description: 'Figures of the weights with the estimates, and in the worst case of the uncertainty sets.',
 });
 
 const MeasuringRisk = defineObject(() => ({
-  model_id: z.string().nullable().meta({ description: 'The stored risk model; null for an estimate of the run.' }),
+  model_id: z.string().nullable().meta({ description: 'Stored risk model; null for an estimate of the run.' }),
   estimator: z
     .enum(MODEL_SOURCES)
     .meta({ description: 'Estimator of the covariance; `imported` for an imported model.' }),
@@ -173,7 +178,10 @@ const MeasuringRisk = defineObject(() => ({
     .meta({ description: 'Parameters of the estimator, as requested or by default.' }),
   start: z.string().meta({ description: 'Date of the first return.' }),
   end: z.string().meta({ description: 'Date of the last return.' }),
-  sessions: z.int().min(1).meta({ description: 'Number of returns: sessions on which every security has a return.' }),
+  sessions: z
+    .int()
+    .min(1)
+    .meta({ description: 'Number of returns, which is the number of sessions on which every security has a return.' }),
 })).meta({ id: 'MeasuringRisk', description: 'Risk model of an optimisation.' });
 
 export const OptimisationRunResult = defineObject(() => ({
@@ -184,12 +192,14 @@ export const OptimisationRunResult = defineObject(() => ({
   end: z.string().meta({ description: 'Last date of the prices of the constituents.' }),
   rebalance_date: z.string().meta({ description: 'Rebalance whose weights are the target.' }),
   risk_model: MeasuringRisk.optional().meta({
-    description: 'Risk model of objective, rows and results. Absent in runs of earlier versions.',
+    description: 'Risk model of objective, constraints and results. Absent in runs of earlier versions.',
   }),
-  converged: z.boolean().meta({ description: 'True if the optimality conditions hold for the original rows.' }),
+  converged: z
+    .boolean()
+    .meta({ description: 'True if the optimality conditions are satisfied for the original constraints.' }),
   heuristic: z.boolean().meta({
     description:
-      'True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal.',
+      'True if a non-convex constraint required a second solution with a restricted selection. The solution is then feasible, but not proven optimal.',
   }),
   holdings: z.int().min(0),
   gross_holdings: z.int().min(0).optional(),
@@ -197,21 +207,21 @@ export const OptimisationRunResult = defineObject(() => ({
   objective_type: z.string(),
   objective_value: z.number().meta({
     description:
-      'The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
+      'Objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
   }),
   objective: z.number().meta({
     description:
-      'Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.',
+      'Annualised variance of the active weights for any objective, which is the square of tracking_error. The run optimises objective_value.',
   }),
   bound: z.number().nullable().meta({
     description:
-      'Bound of the objective over all feasible weights. With a limit on the number of securities and a quadratic objective or the largest return: proven over all choices of securities. Otherwise: the value without the non-convex rows, less the gap of the proof for tail risk.',
+      'Bound of the objective over all feasible weights. If a constraint limits the number of securities and the objective is quadratic or max_return, the bound is proven over all selections of securities. Otherwise, it is the value without the non-convex constraints, less the gap of the proof for tail risk.',
   }),
-  gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
+  gap: z.number().nullable().meta({ description: 'Distance between the value and the bound, relative to the value.' }),
   proof: z
     .enum(['quick', 'thorough'])
     .optional()
-    .meta({ description: 'Requested effort for proving a choice of securities. Absent in runs of earlier versions.' }),
+    .meta({ description: 'Requested effort to prove a selection of securities. Absent in runs of earlier versions.' }),
   expected_return: z
     .number()
     .nullable()
@@ -233,22 +243,22 @@ export const OptimisationRunResult = defineObject(() => ({
   }),
   tracking_error: z.number(),
   turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
-  active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),
+  active_sum: z.number().meta({ description: 'Sum of the active weights; zero if the portfolio is fully invested.' }),
   solver_message: z.string(),
-  weights: z.array(WeightRow).meta({ description: 'Every security, largest active position first.' }),
+  weights: z.array(WeightRow).meta({ description: 'Every security, beginning with the largest active position.' }),
   binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
     description: 'Binding constraints: id, index, type, label, side, unit and shadow_price as text.',
   }),
   sensitivities: z.array(SensitivityRow).optional().meta({
     description:
-      'Effect of relaxing each binding bound: a fraction by one percentage point, a count by one, other bounds by one hundredth; at most 20 bounds, most expensive first. If rows choose securities, the choice is kept. This field and the next two are absent in runs of earlier versions.',
+      'Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions.',
   }),
   constraint_costs: z.array(ConstraintCost).optional().meta({
-    description: 'Cost of each of the first 20 rows of the request.',
+    description: 'Cost of each of the first 20 constraints of the request.',
   }),
   next_names: z.array(NextName).optional().meta({
     description:
-      'At most 10 securities that are excluded only by their lower bound of 0, starting with the security nearest to a positive weight.',
+      'At most 10 securities that are excluded only by their lower bound of 0, beginning with the security that is closest to a positive weight.',
   }),
   frontier: FrontierPayload.nullable(),
   findings: z.array(Finding),

@@ -87,7 +87,8 @@ function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodT
 const optimisationBody = callOnce(() => ({
   objective: createObjectiveBody().default('min_tracking_error'),
   expected_returns: createReturnsBody().nullable().default(null).meta({
-    description: 'Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.',
+    description:
+      'Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.',
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
@@ -98,7 +99,7 @@ const optimisationBody = callOnce(() => ({
 const ObjectiveTypeSpec = defineObject(() => ({
   ...TypeSpec.shape,
   measure: defineObject(() => ({
-    name: z.string().meta({ description: 'Term used in the sentences of a run.' }),
+    name: z.string().meta({ description: 'Term for the figure in the sentences of a run.' }),
     form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
       description: `Relation of the figure to \`objective_value\`. ${Object.entries(MEASURE_FORMS)
         .map(([form, meaning]) => `\`${form}\`: ${meaning}`)
@@ -106,7 +107,7 @@ const ObjectiveTypeSpec = defineObject(() => ({
     }),
   })).meta({
     id: 'ObjectiveMeasure',
-    description: 'The figure in which a run reports the objective and changes of it.',
+    description: 'Figure in which a run reports the objective and its changes.',
   }),
 })).meta({ id: 'ObjectiveTypeSpec' });
 
@@ -124,13 +125,13 @@ export const OptimiseRequest = defineObject(() => ({
     .max(10_000)
     .nullable()
     .default(null)
-    .meta({ description: 'Null inherits nothing from the parent.' }),
+    .meta({ description: 'Constraint set of the new index. Null inherits nothing from the parent.' }),
   ...optimisationBody(),
   constraints: z
     .array(constraintRowBody())
     .max(500)
     .default([])
-    .meta({ description: 'Rows of the catalogue. Without rows, the portfolio is long only and fully invested.' }),
+    .meta({ description: 'Constraints. Without constraints, the portfolio is long-only and fully invested.' }),
 })).meta({ id: 'OptimiseRequest' });
 
 export const OptimisationRunRequest = defineObject(() => ({
@@ -147,7 +148,7 @@ export const OptimisationPreviewBody = defineObject(() => ({
     .array(constraintRowBody())
     .max(500)
     .default([])
-    .meta({ description: 'Rows of the catalogue. Without rows, the portfolio is long only and fully invested.' }),
+    .meta({ description: 'Constraints. Without constraints, the portfolio is long-only and fully invested.' }),
 })).meta({ id: 'OptimisationPreviewRequest' });
 
 export const OptimisationJobStatus = createJobStatus('OptimisationJobStatus', 'optimise', OptimisationRunResult);
@@ -171,7 +172,7 @@ export const optimiseRoutes = defineRoutes({
     path: '/optimise/constraint-sets',
     scope: 'read',
     tag,
-    summary: 'Stored constraint sets, by id.',
+    summary: 'Lists the stored constraint sets, by id.',
     query: listingQuery,
     success: { status: 200, description: 'The sets.', schema: ConstraintSetCollection },
     errors: [],
@@ -183,7 +184,7 @@ export const optimiseRoutes = defineRoutes({
     tag,
     summary: 'Stores a new constraint set.',
     versioned: true,
-    description: 'An existing id is refused with the finding DUPLICATE_ID; use PUT to replace a definition.',
+    description: 'An existing id is refused with the finding DUPLICATE_ID. Use PUT to replace a definition.',
     body: { schema: ConstraintSetBody, document: true, example },
     success: { status: 200, description: 'The stored set with its warnings.', schema: SavedConstraintSet },
     errors: [],
@@ -194,7 +195,7 @@ export const optimiseRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'Validates a constraint set; nothing is stored.',
+    summary: 'Validates a constraint set. Nothing is stored.',
     body: { schema: ConstraintSetBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -204,7 +205,7 @@ export const optimiseRoutes = defineRoutes({
     path: '/optimise/constraint-sets/{constraint_set_id}',
     scope: 'read',
     tag,
-    summary: 'A stored constraint set, exactly as PUT accepts it.',
+    summary: 'Returns a stored constraint set, in the form that PUT accepts.',
     params: setPath,
     success: { status: 200, description: 'The set.', schema: ConstraintSet },
     errors: ['CONSTRAINT_SET_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -238,7 +239,7 @@ export const optimiseRoutes = defineRoutes({
     path: '/optimise/constraint-types',
     scope: 'read',
     tag,
-    summary: 'Every constraint class with its parameters.',
+    summary: 'Lists every constraint class with its parameters.',
     success: { status: 200, description: 'The catalogue.', schema: ConstraintTypes },
     errors: [],
   },
@@ -247,7 +248,7 @@ export const optimiseRoutes = defineRoutes({
     path: '/optimise/objective-types',
     scope: 'read',
     tag,
-    summary: 'Every objective and model of expected returns with its parameters.',
+    summary: 'Lists every objective and every model of expected returns with its parameters.',
     success: { status: 200, description: 'The catalogue.', schema: ObjectiveTypes },
     errors: [],
   },
@@ -259,7 +260,7 @@ export const optimiseRoutes = defineRoutes({
     tag,
     summary: 'Optimises the weights of an index under a constraint set, as a job.',
     description:
-      'The default objective is the minimum tracking variance against the index weights; other objectives are listed by /optimise/objective-types. If the constraints conflict, the job fails with INFEASIBLE; its detail names an irreducible conflict and the smallest changes that resolve it.',
+      'The default objective is the minimum tracking variance relative to the index weights. /optimise/objective-types lists other objectives. If the constraints conflict, the job fails with INFEASIBLE, and `detail` contains an irreducible conflict and the smallest changes that resolve it.',
     body: {
       schema: OptimisationRunRequest,
       document: true,
@@ -288,9 +289,9 @@ export const optimiseRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag,
-    summary: 'Weights of an optimisation, computed without a job; nothing is stored.',
+    summary: 'Computes the weights of an optimisation without a job. Nothing is stored.',
     description:
-      'Solves the same problem as a run with the same request, with the same window, covered securities and findings. Only a run reports shadow prices of rows and the frontier.',
+      'Solves the same problem as a run of the same request: the window, the securities and the findings are equal. Only a run reports shadow prices of constraints and the frontier.',
     body: {
       schema: OptimisationPreviewBody,
       document: true,
@@ -312,8 +313,8 @@ export const optimiseRoutes = defineRoutes({
     path: '/optimise/runs/{run_id}',
     scope: 'read',
     tag,
-    summary: 'The result of a finished optimisation.',
-    description: 'A result is deleted with its job: see `--jobs-kept`.',
+    summary: 'Returns the result of a finished optimisation.',
+    description: 'A result is deleted together with its job: see `--jobs-kept`.',
     params: defineObject(() => ({ run_id: Id.meta({ description: 'Id of the run.' }) })),
     success: { status: 200, description: 'The result.', schema: OptimisationRunResult },
     errors: ['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -323,9 +324,9 @@ export const optimiseRoutes = defineRoutes({
     path: '/indices/{index_id}/optimise',
     scope: 'write',
     tag: 'indices',
-    summary: 'Stores a new index that optimises this one at each of its rebalances.',
+    summary: 'Stores a new index that is optimised relative to this index at each rebalance.',
     versioned: true,
-    description: 'Base date, base value, currency, calendar and rebalancing are those of the parent at this moment.',
+    description: 'Base date, base value, currency, calendar and schedule are copied from the parent.',
     params: defineObject(() => ({ index_id: Id })),
     body: {
       schema: OptimiseRequest,

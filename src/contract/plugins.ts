@@ -34,12 +34,12 @@ export const PluginUpsert = defineObject(() => ({
     })
     .meta({
       description:
-        'Columns that the plug-in reads, by the names under which `compute` receives them: Float64Arrays with NaN for missing values. With several sessions, the values of a security are adjacent, latest last.',
+        'Columns that the plug-in reads. `compute` receives them under these names as Float64Arrays, with NaN for missing values. If there are several sessions, the values of a security are adjacent, with the latest last.',
     }),
   parameters: z
     .record(PluginMember, z.union([PluginValue, ParameterTerms]))
     .default({})
-    .meta({ description: 'Parameters with their defaults, or with bounds and help as well.' }),
+    .meta({ description: 'Parameters with their defaults, optionally with bounds and help.' }),
   source,
 })).meta({ id: 'PluginUpsert' });
 export type PluginUpsert = z.infer<typeof PluginUpsert>;
@@ -54,7 +54,7 @@ export type Plugin = z.infer<typeof Plugin>;
 
 export const ListedPlugin = defineObject(() => ({
   ...Plugin.shape,
-  used_by: z.array(z.string()).meta({ description: 'Indices whose definition uses it, by id.' }),
+  used_by: z.array(z.string()).meta({ description: 'Ids of the indices whose definition uses the plug-in.' }),
 })).meta({ id: 'ListedPlugin' });
 export type ListedPlugin = z.infer<typeof ListedPlugin>;
 
@@ -67,12 +67,14 @@ export type PluginCollection = z.infer<typeof PluginCollection>;
 const PREVIEWED_MAX = 1000;
 
 export const PluginPreviewRequest = defineObject(() => ({
-  plugin: PluginUpsert.meta({ description: 'The plug-in, which need not be stored.' }),
+  plugin: PluginUpsert.meta({ description: 'Plug-in. It does not have to be stored.' }),
   parameters: z
     .record(PluginMember, PluginValue)
     .default({})
-    .meta({ description: 'Values of parameters; omitted parameters have their defaults.' }),
-  as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
+    .meta({ description: 'Values of parameters. Omitted parameters have their defaults.' }),
+  as_of: IsoDate.nullable()
+    .default(null)
+    .meta({ description: 'Decision date. Default: the latest date of the store.' }),
   limit: z.int().min(1).max(PREVIEWED_MAX).default(200).meta({ description: 'Maximum number of values.' }),
 })).meta({ id: 'PluginPreviewRequest' });
 export type PluginPreviewRequest = z.output<typeof PluginPreviewRequest>;
@@ -81,7 +83,7 @@ export const PluginPreview = defineObject(() => ({
   valid: z.boolean().meta({ description: 'True if no finding is an error.' }),
   as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
   securities: z.int().meta({ description: 'Number of securities of the store on the session.' }),
-  valued: z.int().meta({ description: 'Number of these securities with a value.' }),
+  valued: z.int().meta({ description: 'Number of securities with a value.' }),
   values: z
     .array(
       z.strictObject({
@@ -89,7 +91,7 @@ export const PluginPreview = defineObject(() => ({
         value: z.number().meta({ description: 'Value returned by `compute`.' }),
       }),
     )
-    .meta({ description: 'Securities with a value, largest value first.' }),
+    .meta({ description: 'Securities with a value, beginning with the largest value.' }),
   findings: z.array(Finding),
 })).meta({ id: 'PluginPreview', description: 'Values of a plug-in, for an editor.' });
 export type PluginPreview = z.output<typeof PluginPreview>;
@@ -113,7 +115,9 @@ export const PLUGIN_EXAMPLES = {
     description: 'Mean over deviation of the returns of one year less the mean of all securities.',
     kind: 'datapoint',
     inputs: { returns: { expression: 'RETURN', sessions: 252 } },
-    parameters: { skip: { default: 21, minimum: 0, maximum: 120, help: 'Latest sessions that are ignored.' } },
+    parameters: {
+      skip: { default: 21, minimum: 0, maximum: 120, help: 'Number of the latest sessions that are ignored.' },
+    },
     source: `function compute({ returns }, { skip }, count) {
   const sessions = 252;
   const market = rows.mean(rows.transpose(returns, sessions), count);
@@ -174,9 +178,9 @@ export const pluginRoutes = defineRoutes({
     onStore: 'query',
     scope: 'admin',
     tag: 'plugins',
-    summary: 'Computes the values of a plug-in on one date; nothing is stored.',
+    summary: 'Computes the values of a plug-in on one date. Nothing is stored.',
     description:
-      'The status is 200 with findings, also if the source fails: the message of a finding of `source` names the line. Values require a served store.',
+      'The status is 200 with findings, even if the source fails. The message of a finding about `source` states the line. Values require a served store.',
     body: { schema: PluginPreviewRequest, example: { plugin: PLUGIN_EXAMPLES['damped-cap'] } },
     success: { status: 200, description: 'The values.', schema: PluginPreview },
     errors: ['OVERLOADED'],

@@ -16,7 +16,7 @@ export const principalRoutes = defineRoutes({
     path: '/principal',
     scope: 'read',
     tag: 'service',
-    summary: 'The caller, and the permissions of its key.',
+    summary: 'Returns the caller and the permissions of its key.',
     success: { status: 200, description: 'The key.', schema: PrincipalView },
     errors: [],
   },

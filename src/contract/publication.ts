@@ -15,42 +15,42 @@ export const PublishRequest = defineObject(() => ({
   ...runQuery,
   through: IsoDate.optional().meta({
     description:
-      'Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date.',
+      'Last date to publish. Default: the last date of the run. The request is refused if the run lacks a session on or before this date.',
   }),
-  restate: z.boolean().default(false).meta({ description: 'True: publish changed closes again.' }),
+  restate: z.boolean().default(false).meta({ description: 'True publishes closes with differences again.' }),
   reason: z
     .string()
     .max(REASON_LENGTH_MAX)
     .optional()
-    .meta({ description: 'Reason for the log; a restatement requires one.' }),
+    .meta({ description: 'Reason, which the log records. A restatement requires a reason.' }),
   error_policy: ErrorPolicy.optional().meta({
     description:
-      'Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT.',
+      'Treatment of published closes that differ from the run. Default: the publication is refused with RESTATEMENT.',
   }),
   allow_partial: z.boolean().default(false).meta({
-    description: 'Publish closes for which constituents have no bar; their entries record it.',
+    description: 'True publishes closes for which constituents have no bar. The entries record this.',
   }),
 })).meta({ id: 'PublishRequest' });
 export type PublishRequest = z.infer<typeof PublishRequest>;
 
 export const Publication = defineObject(() => ({
-  published: z.int().min(0).meta({ description: 'Closes published for the first time.' }),
-  restated: z.int().min(0).meta({ description: 'Closes published again.' }),
+  published: z.int().min(0).meta({ description: 'Number of closes that were published for the first time.' }),
+  restated: z.int().min(0).meta({ description: 'Number of closes that were published again.' }),
   through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
   head: z.string().meta({ description: 'Hash of the last entry; 64 zeros for an empty log.' }),
-  run_id: RunKey.meta({ description: 'Id of the run with these closes.' }),
+  run_id: RunKey.meta({ description: 'Id of the run that contains these closes.' }),
   error: PublishedError.omit({ seq: true }).nullable().meta({
     id: 'DecidedError',
     description: 'Difference from published closes, with the decision; null if there is none.',
   }),
   stale: StaleState.nullable().meta({
-    description: 'Differences between the run and a new run of its request; null if it is current.',
+    description: 'Differences between the run and a new run of the same request; null if the run is current.',
   }),
 })).meta({ id: 'Publication' });
 export type Publication = z.infer<typeof Publication>;
 
 export const PublishedLog = defineObject(() => ({
-  entries: z.array(PublicationEntry).meta({ description: 'In the order of the log.' }),
+  entries: z.array(PublicationEntry).meta({ description: 'Entries, in the order of the log.' }),
 })).meta({ id: 'PublishedLog' });
 
 export const PublishedErrors = defineObject(() => ({
@@ -73,9 +73,9 @@ export const publicationRoutes = defineRoutes({
     scope: 'publish',
     tag,
     summary:
-      'Publishes the closes of a run that are not yet published. Default: the newest current run; the response names it.',
+      'Publishes the closes of a run that are not yet published. Default: the newest current run; the response states its id.',
     description:
-      'Entries are appended to a log that is a chain of hashes, signed with Ed25519. Published closes are final. A run that differs is refused with RESTATEMENT, unless the closes are restated with a reason or `error_policy` decides: differences below the threshold are left, material ones within the window are restated, older ones announced. Closes for which securities of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
+      'Entries are appended to a log, which is a chain of hashes signed with Ed25519. Published closes are final. A run with differences is refused with RESTATEMENT, unless the closes are restated with a reason, or the request has an `error_policy`. Under an error policy, differences below the threshold are left unchanged, material differences within the window are restated, and older ones are announced. Closes for which constituents have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
     params,
     body: { schema: PublishRequest, optional: true, example: { through: '2024-06-28' } },
     success: { status: 200, description: 'The appended entries.', schema: Publication },
@@ -95,8 +95,8 @@ export const publicationRoutes = defineRoutes({
     path: '/analytics/{index_id}/published',
     scope: 'read',
     tag,
-    summary: 'The published log of an index, even after its deletion.',
-    description: `With \`Accept: ${LOG_MEDIA}\` one entry per line, the input of \`divisor verify-published\`.`,
+    summary: 'Returns the published log of an index, even after the deletion of the index.',
+    description: `With \`Accept: ${LOG_MEDIA}\`, the response has one entry per line, which is the input of \`divisor verify-published\`.`,
     params,
     query: defineObject(() => ({
       start: IsoDate.optional().meta({ description: 'First date.' }),
@@ -110,9 +110,9 @@ export const publicationRoutes = defineRoutes({
     path: '/analytics/{index_id}/published/bundle',
     scope: 'read',
     tag,
-    summary: 'Signed archive of all inputs that are needed to recompute the published closes of an index.',
+    summary: 'Returns a signed archive of all inputs that are needed to recompute the published closes of an index.',
     description:
-      'A tar archive: the plan of the newest published run with its definitions and amendments, the data it reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes them before it responds. Each download is recorded in the audit log.',
+      'The response is a tar archive. It contains the plan of the newest published run with its definitions and amendments, the data that the run reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes the closes before it responds. The audit log records each download.',
     params,
     success: { status: 200, description: 'The archive.', media: [BUNDLE_MEDIA] },
     errors: [
@@ -133,9 +133,9 @@ export const publicationRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Register of errors in published closes: size, decision, and the notice for clients.',
+    summary: 'Lists the register of errors in published closes: size, decision, and the notice for clients.',
     description:
-      'The register contains every restatement, and every difference that an error policy announced or left. Entries never change.',
+      'The register contains every restatement, and every difference that an error policy announced or left unchanged. Entries never change.',
     params,
     query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),
@@ -148,7 +148,7 @@ export const publicationRoutes = defineRoutes({
     path: '/analytics/{index_id}/published/keys',
     scope: 'read',
     tag,
-    summary: 'Public keys that sign published logs.',
+    summary: 'Lists the public keys that sign published logs.',
     params,
     success: { status: 200, description: 'The keys.', schema: PublicKeys },
     errors: ['NOTHING_PUBLISHED', 'DOCUMENT_UNREADABLE'],
@@ -159,7 +159,7 @@ export const publicationRoutes = defineRoutes({
     scope: 'admin',
     tag,
     summary: 'Replaces the signing key.',
-    description: 'Signatures of earlier keys stay valid: each entry names its key.',
+    description: 'Signatures of earlier keys stay valid, because each entry states its key.',
     success: { status: 200, description: 'The public part of the new key.', schema: PublicKey },
     errors: [],
   },

@@ -25,17 +25,17 @@ export const ReplayView = defineObject(() => ({
   index_id: z.string(),
   equal: z.boolean().meta({ description: 'True if all stored data of the run was reproduced bit for bit.' }),
   first_difference: RunDifference.nullable().meta({
-    description: 'First difference; null if they are equal.',
+    description: 'First difference; null if the results are equal.',
   }),
   inputs_equal: z.boolean().meta({ description: 'True if both runs have the same run_hash.' }),
   stored_run_hash: z.string(),
   replayed_run_hash: z.string(),
   stored_engine_version: z.string(),
   replayed_engine_version: z.string(),
-  stored_content_hash: z.string().meta({ description: 'Hash of the store of the run.' }),
-  replayed_content_hash: z.string().meta({ description: 'Hash of the store that is served.' }),
+  stored_content_hash: z.string().meta({ description: 'Content hash of the store of the run.' }),
+  replayed_content_hash: z.string().meta({ description: 'Content hash of the served store.' }),
   definition_changed: z.boolean().meta({
-    description: 'True if the stored definition has changed since; the replay uses the definition of the run.',
+    description: 'True if the stored definition has changed since the run. The replay uses the definition of the run.',
   }),
   run_at: z.string().nullable().meta({ description: 'Time of the stored run.' }),
 })).meta({ id: 'ReplayView' });
@@ -49,9 +49,9 @@ export const replayRoutes = defineRoutes({
     path: '/analytics/{index_id}/replay',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Repeat a stored run as a job, and report whether the result is equal.',
+    summary: 'Repeats a stored run as a job, and reports whether the results are equal.',
     description:
-      'Definition and request are those of the stored run, even if the definition has changed; the market is the served one. Nothing is replaced.',
+      'Definition and request are those of the stored run, even if the definition has changed. The data are those of the served store. Nothing is replaced.',
     params: defineObject(() => ({ index_id: Id })),
     query: z.strictObject(runQuery),
     body: { schema: z.strictObject({}), optional: true, example: {} },

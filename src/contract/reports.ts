@@ -16,34 +16,34 @@ const REPORT_INDICES_MAX = 50;
 
 export const RenderRequest = defineObject(() => ({
   template_id: Id.meta({
-    description: 'A stored template, or a built-in such as FACTSHEET-A4.',
+    description: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.',
     example: 'FACTSHEET-A4',
   }),
   index_id: Id.nullable().default(null).meta({
     description:
-      'Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.',
+      'Index or strategy whose latest run is shown by the blocks without an `index_id`, and by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.',
   }),
   index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
-    description: 'Several indices in one document, each on a new page; instead of index_id.',
+    description: 'Several indices in one document, each on a new page. Replaces index_id.',
   }),
   run_ids: z.record(Id, RunKey).nullable().default(null).meta({
-    description: 'Run of each index or strategy of the report. Default: the newest.',
+    description: 'Run of each index or strategy of the report. Default: the newest run.',
   }),
 })).meta({ id: 'RenderRequest' });
 export type RenderRequest = z.infer<typeof RenderRequest>;
 
 export const RenderResult = defineObject(() => ({
-  render_id: z.string().meta({ description: 'The PDF is fetched from GET /reports/renders/{render_id}.' }),
+  render_id: z.string().meta({ description: 'GET /reports/renders/{render_id} returns the PDF.' }),
   template_id: z.string(),
   name: z.string(),
   index_id: z
     .string()
     .nullable()
-    .meta({ description: 'Requested index; null for several indices and for a template that names its index.' }),
+    .meta({ description: 'Requested index. Null for several indices, and for a template whose blocks have an index.' }),
   blocks: z.int().min(0),
   bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
   rendered_at: z.string().meta({
-    description: 'Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.',
+    description: 'Time of the rendering, ISO-8601 UTC with offset. It is not a date of the content.',
   }),
   pages: z.int().min(1),
 })).meta({ id: 'RenderResult' });
@@ -63,13 +63,15 @@ export const SavedReportTemplate = defineObject(() => ({
   findings: z
     .array(Finding)
     .optional()
-    .meta({ description: 'Warnings that did not prevent the save; absent when there are none.' }),
+    .meta({ description: 'Warnings that did not prevent the save. Absent if there are none.' }),
 })).meta({ id: 'SavedReportTemplate' });
 export type SavedReportTemplate = z.infer<typeof SavedReportTemplate>;
 
 export const ReportTemplateCollection = defineObject(() => ({
   templates: z.array(ReportTemplateDocument).meta({ description: 'Stored templates by id.' }),
-  built_in: z.array(z.string()).meta({ description: 'Templates generated from a run; they cannot be edited.' }),
+  built_in: z
+    .array(z.string())
+    .meta({ description: 'Templates that are generated from a run. They cannot be edited.' }),
   ...skippedFields,
 })).meta({ id: 'ReportTemplateCollection' });
 export type ReportTemplateCollection = z.infer<typeof ReportTemplateCollection>;
@@ -130,7 +132,7 @@ export const reportRoutes = defineRoutes({
     path: '/reports/renders/{render_id}',
     scope: 'read',
     tag,
-    summary: 'A rendered report.',
+    summary: 'Returns a rendered report.',
     params: renderPath,
     success: { status: 200, description: 'The PDF.', media: ['application/pdf'] },
     errors: ['RENDER_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -151,7 +153,7 @@ export const reportRoutes = defineRoutes({
     path: '/reports/templates',
     scope: 'read',
     tag,
-    summary: 'Stored report templates, and the names of the built-in ones.',
+    summary: 'Lists the stored report templates, and the ids of the built-in templates.',
     query: listingQuery,
     success: { status: 200, description: 'The templates by id.', schema: ReportTemplateCollection },
     errors: [],
@@ -161,9 +163,9 @@ export const reportRoutes = defineRoutes({
     path: '/reports/templates/{template_id}',
     scope: 'read',
     tag,
-    summary: 'A report template, in the form that PUT accepts.',
+    summary: 'Returns a report template, in the form that PUT accepts.',
     description:
-      'A built-in template is returned as the document that it generates, without an index, as a start for a new template.',
+      'A built-in template is returned as the document that it generates, without an index. You can use it as the start of a new template.',
     params: templatePath,
     success: { status: 200, description: 'The document.', schema: ReportTemplateDocument },
     errors: ['TEMPLATE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -192,7 +194,7 @@ export const reportRoutes = defineRoutes({
     path: '/reports/templates/{template_id}',
     scope: 'write',
     tag,
-    summary: 'Deletes a report template; its rendered reports are kept.',
+    summary: 'Deletes a report template. Its rendered reports are kept.',
     versioned: true,
     params: templatePath,
     query: purgeQuery,

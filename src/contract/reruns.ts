@@ -8,7 +8,7 @@ import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
 
 export const RerunRequest = defineObject(() => ({
-  rerun_id: Id.nullable().default(null).meta({ description: 'Id of the rerun. Default: a generated one.' }),
+  rerun_id: Id.nullable().default(null).meta({ description: 'Id of the rerun. Default: a generated id.' }),
   ids: z
     .array(Id)
     .min(1)
@@ -16,7 +16,7 @@ export const RerunRequest = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({
-      description: `Indices and strategies, at most ${LIMITS.MAX_RERUN_IDS}; duplicates count once. Null: all with a stored run.`,
+      description: `Indices and strategies, at most ${LIMITS.MAX_RERUN_IDS}. Duplicates are counted once. Null: all indices and strategies with a stored run.`,
     }),
 })).meta({ id: 'RerunRequest' });
 export type RerunRequest = z.infer<typeof RerunRequest>;
@@ -43,7 +43,7 @@ export const RerunRow = defineObject(() => ({
       'Reason why the stale run was not extended; null if it was extended, or if the index was not run again.',
   }),
   error: ErrorDetail.nullable().meta({
-    description: 'Set only if refused: the error of its backtest.',
+    description: 'Error of the backtest; only if it was refused.',
   }),
 })).meta({ id: 'RerunRow' });
 export type RerunRow = z.infer<typeof RerunRow>;
@@ -55,7 +55,7 @@ export const RerunView = defineObject(() => ({
   current: z.int().min(0).meta({ description: 'Number of ids with a stored run that is not stale.' }),
   refused: z.int().min(0).meta({ description: 'Number of ids that cannot be run.' }),
   rows: z.array(RerunRow).meta({
-    description: `In the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.`,
+    description: `Rows in the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. GET /analytics/reruns/{rerun_id}/rows returns all rows in blocks.`,
   }),
   engine_version: z.string(),
 })).meta({ id: 'RerunView' });
@@ -66,7 +66,7 @@ export const RerunRows = defineObject(() => ({
   count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
   blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-  rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the ids.' }),
+  rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'Rows in the order of the ids.' }),
 })).meta({ id: 'RerunRows' });
 
 export const RerunJobStatus = createJobStatus('RerunJobStatus', 'rerun', RerunView);
@@ -77,9 +77,9 @@ export const rerunRoutes = defineRoutes({
     path: '/analytics/reruns',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Repeat every stale run of indices and strategies, as one job.',
+    summary: 'Runs all indices and strategies with a stale run again, as one job.',
     description:
-      'Each id is run on the terms of its stored run, with the data that is served at that time. The job uses all machines. All new runs are stored together when it ends; a run that another request stored in the meantime stays the newest run. An index that cannot be run keeps its stored run and has an `error` in its row.',
+      'Each id is run with the settings of its stored run, and with the data that is served at that time. The job uses all machines. All new runs are stored together when the job ends. If another request stores a run in the meantime, that run remains the newest run. If an index cannot be run, its stored run is kept, and its row has an `error`.',
     body: { schema: RerunRequest, example: { rerun_id: 'after-refresh' } },
     success: { status: 202, description: 'The job; see Location.', schema: RerunJobStatus },
     errors: ['NO_DATA_SOURCE', 'JOB_RUNNING'],
@@ -90,8 +90,8 @@ export const rerunRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'analytics',
-    summary: 'Rows of a rerun in blocks.',
-    description: `The result of a rerun has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them.`,
+    summary: 'Returns the rows of a rerun in blocks.',
+    description: `The result of a rerun contains the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows. Blocks of ${LIMITS.MAX_BLOCK_ROWS} rows contain all rows.`,
     params: defineObject(() => ({ rerun_id: Id })),
     query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),

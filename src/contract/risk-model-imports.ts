@@ -10,8 +10,8 @@ import { defineRoutes } from './route.js';
 export const RiskModelImportResult = defineObject(() => ({
   model_id: z.string(),
   assets: z.int().meta({ description: 'Securities of all dates.' }),
-  factors: z.array(z.string()).meta({ description: 'In the order of the model; empty for covariances.' }),
-  imported: ImportedModelPayload.meta({ description: 'Terms and dates.' }),
+  factors: z.array(z.string()).meta({ description: 'Factors in the order of the model; empty for covariances.' }),
+  imported: ImportedModelPayload.meta({ description: 'Settings and dates of the model.' }),
   content_hash: z.string().meta({ description: 'SHA-256 of securities, dates and matrices.' }),
   findings: z.array(Finding).meta({ description: 'Warnings, which do not block an import.' }),
 })).meta({ id: 'RiskModelImportResult' });
@@ -29,9 +29,9 @@ export const riskModelImportRoutes = defineRoutes({
     onStore: 'query',
     scope: 'write',
     tag,
-    summary: 'Import a risk model.',
+    summary: 'Imports a risk model.',
     description:
-      'Covariances of securities, or a factor model, by date; a decision uses the newest model dated on or before it. The body is JSON, or a file of CSV or Arrow whose terms are in the query: rows of `date`, `table`, `row`, `column` and `value`, or covariances with a column `identifier` and one for each security. A model with the same id is replaced; nothing is stored if a finding is an error.',
+      'The body contains covariances of securities, or a factor model, by date. A decision uses the newest model with a date on or before the decision date. The body is JSON, or a CSV or Arrow file with its settings in the query. A file has the columns `date`, `table`, `row`, `column` and `value`, or covariances with a column `identifier` and one column for each security. A model with the same id is replaced. If a finding is an error, nothing is stored.',
     params,
     query: RiskModelImportQuery,
     body: {
@@ -64,9 +64,9 @@ export const riskModelImportRoutes = defineRoutes({
     path: '/risk-models/{model_id}/export',
     scope: 'read',
     tag,
-    summary: 'A risk model in the form of an import.',
+    summary: 'Returns a risk model in the form of an import.',
     description:
-      'Annual numbers of every date: exposures, factor covariance and specific variances of a factor model, or covariances of other models. Importing the response creates the same model.',
+      'The response contains annual numbers of every date: exposures, factor covariance and specific variances of a factor model, or covariances of other models. An import of the response creates the same model.',
     params,
     success: { status: 200, description: 'The model.', schema: RiskModelImport },
     errors: ['RISK_MODEL_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -18,7 +18,7 @@ export const RiskModelView = defineObject(() => ({
   model_id: z.string(),
   asset_ids: z
     .array(z.string())
-    .meta({ description: 'Securities with an estimate, ascending: the order of the frames.' }),
+    .meta({ description: 'Securities with an estimate, ascending. This is the order of the matrices.' }),
   correlation: TableFrame.meta({ description: 'Correlation matrix, symmetric with a unit diagonal.' }),
   covariance: TableFrame.meta({ description: 'Annualised.' }),
   volatilities: z
@@ -26,14 +26,14 @@ export const RiskModelView = defineObject(() => ({
     .meta({ description: 'Annualised volatilities: square roots of the covariance diagonal.' }),
   diagnostics: RiskDiagnosticsPayload,
   factor_model: FactorModelPayload.optional().meta({
-    description: 'Factors of the estimators statistical, industries and styles; otherwise absent.',
+    description: 'Factors of the estimators statistical, industries and styles. Absent for other estimators.',
   }),
   imported: ImportedModelPayload.optional().meta({
-    description: 'Terms and dates of an imported model; otherwise absent.',
+    description: 'Settings and dates of an imported model. Absent for other models.',
   }),
   date: z.string().optional().meta({ description: 'Date of the returned model; absent for an estimated model.' }),
-  start: z.string().nullable().meta({ description: 'Bound in the request.' }),
-  end: z.string().nullable().meta({ description: 'Bound in the request.' }),
+  start: z.string().nullable().meta({ description: 'Bound of the window in the request.' }),
+  end: z.string().nullable().meta({ description: 'Bound of the window in the request.' }),
   excluded: z.record(z.string(), z.string()).meta({ description: 'Excluded securities, with the reason.' }),
   findings: z
     .array(Finding)
@@ -73,7 +73,7 @@ export const riskModelRoutes = defineRoutes({
     path: '/risk-models',
     scope: 'read',
     tag,
-    summary: 'Stored risk models, by id.',
+    summary: 'Lists the stored risk models, by id.',
     query: listingQuery,
     success: { status: 200, description: 'Their summaries.', schema: RiskModelCollection },
     errors: [],
@@ -83,13 +83,13 @@ export const riskModelRoutes = defineRoutes({
     path: '/risk-models/{model_id}',
     scope: 'read',
     tag,
-    summary: 'A risk model with its matrices.',
+    summary: 'Returns a risk model with its matrices.',
     description:
-      'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, with a column `asset_id` and one per security; the metadata of its schema contains the other fields under `body`. Beyond 2,000 securities `correlation` is null there, as it follows from the covariance.',
+      'With `Accept: application/vnd.apache.arrow.stream`, the response is an Arrow stream of the covariance, with a column `asset_id` and one column per security. `body` of its schema metadata contains the other fields. For more than 2,000 securities, `correlation` is null there, because it follows from the covariance.',
     params,
     query: defineObject(() => ({
       date: IsoDate.optional().meta({
-        description: 'For an imported model, the day whose model is returned. Default: the newest.',
+        description: 'For an imported model, the day whose model is returned. Default: the newest day.',
       }),
     })),
     success: {
@@ -106,7 +106,7 @@ export const riskModelRoutes = defineRoutes({
     onStore: 'query',
     scope: 'run',
     tag,
-    summary: 'Estimate a risk model as a job.',
+    summary: 'Estimates a risk model as a job.',
     description:
       'The stored model is replaced only if the job succeeds. Without a body, an existing model is estimated again with its settings.',
     params,
@@ -134,9 +134,9 @@ export const riskModelRoutes = defineRoutes({
     onStore: 'query',
     scope: 'run',
     tag,
-    summary: 'Validate the forecasts of a risk model over history, as a job.',
+    summary: 'Validates the forecasts of a risk model over history, as a job.',
     description:
-      'For each day of history, the model is estimated again with its settings on the returns up to that day. Its forecasts of the volatility of portfolios are compared with the returns after that day. The securities are those of the stored model.',
+      'For each day of history, the model is estimated again with its settings from the returns up to that day. Its forecasts of the volatility of portfolios are compared with the returns after that day. The securities are those of the stored model.',
     params,
     body: { schema: RiskValidationRequest, optional: true, example: { horizon: 21, sessions: 252 } },
     success: { status: 202, description: 'The job; see Location.', schema: RiskValidationJobStatus },
@@ -157,7 +157,7 @@ export const riskModelRoutes = defineRoutes({
     path: '/risk-models/{model_id}',
     scope: 'write',
     tag,
-    summary: 'Delete a risk model.',
+    summary: 'Deletes a risk model.',
     params,
     versioned: true,
     success: { status: 204, description: 'Forgotten.' },

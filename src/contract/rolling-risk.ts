@@ -16,11 +16,13 @@ export const RollingRiskView = defineObject(() => ({
     .number()
     .nullable()
     .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
-  against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or a benchmark.' }),
+  against: z
+    .enum(RISK_REFERENCES)
+    .meta({ description: 'Reference of the comparison: the tracked index, or a benchmark.' }),
   benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null if the index is the reference.' }),
   risk: TableFrame.meta({
     description:
-      'Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.',
+      'Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.',
   }),
 })).meta({ id: 'RollingRiskView' });
 export type RollingRiskView = z.infer<typeof RollingRiskView>;
@@ -31,9 +33,9 @@ export const rollingRiskRoutes = defineRoutes({
     path: '/analytics/{index_id}/rolling',
     scope: 'read',
     tag: 'analytics',
-    summary: 'Volatility, tracking error, beta and correlation of a run over time.',
+    summary: 'Returns volatility, tracking error, beta and correlation of a run over time.',
     description:
-      'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions, beginning with the twentieth return.',
+      'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions. The first figure uses twenty returns.',
     params: defineObject(() => ({ index_id: Id })),
     query: defineObject(() => ({
       ...runQuery,
@@ -43,10 +45,10 @@ export const rollingRiskRoutes = defineRoutes({
         .min(2)
         .max(LIMITS.MAX_SIMULATION_SESSIONS)
         .optional()
-        .meta({ description: 'Number of returns of a window. Default: 63 without a half-life.' }),
+        .meta({ description: 'Number of returns of a window. Default: 63, if there is no half-life.' }),
       against: z.enum(RISK_REFERENCES).optional().meta({
         description:
-          'The tracked index, or the external benchmark of the run; replaces `benchmark`. Default: the index.',
+          'Reference of the comparison: the tracked index, or the benchmark of the run. Replaces `benchmark`. Default: the index.',
       }),
       benchmark: BenchmarkName.optional(),
       half_life: z.coerce
@@ -54,12 +56,12 @@ export const rollingRiskRoutes = defineRoutes({
         .min(1)
         .max(1e6)
         .optional()
-        .meta({ description: 'Half-life in sessions; instead of a window.' }),
+        .meta({ description: 'Half-life in sessions. Replaces the window.' }),
     })),
     view: { name: 'rolling-risk', needs: ['memory'] },
     success: {
       status: 200,
-      description: 'The table; without rows if the run is shorter than the window.',
+      description: 'The table. It has no rows if the run is shorter than the window.',
       schema: RollingRiskView,
     },
     errors: [

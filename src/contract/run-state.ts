@@ -9,8 +9,11 @@ export const StaleState = defineObject(() => ({
     .meta({ description: 'True if the index, or a document that it uses, has changed since the run.' }),
   data: z.boolean().meta({ description: 'True if the served data has changed since the run.' }),
   engine: z.boolean().meta({ description: 'True if the engine has a version with different results.' }),
-  reasons: z.array(z.string()).meta({ description: 'One sentence per cause.' }),
-  store_id: z.string().nullable().meta({ description: 'Store of the run if another store is served; otherwise null.' }),
+  reasons: z.array(z.string()).meta({ description: 'Causes, one sentence each.' }),
+  store_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Store of the run, if another store is served; otherwise null.' }),
 })).meta({ id: 'StaleState' });
 
 /** Id of a run. */
@@ -21,10 +24,10 @@ export const RunKey = z
 /** State of the run, a part of every view of a run. */
 export const runState = {
   index_version: z.int().min(1).nullable().meta({
-    description: 'Version of the index or strategy; null for runs stored before versions existed.',
+    description: 'Version of the index or strategy; null for runs that were stored before versions existed.',
   }),
   stale: StaleState.nullable().meta({
-    description: 'Null if the stored run equals a new run of the request.',
+    description: 'Causes why the run is stale; null if the stored run equals a new run of the request.',
   }),
 };
 
@@ -39,18 +42,18 @@ export const RunOf = z
   ])
   .meta({
     id: 'RunOf',
-    description: 'An index or strategy (its newest run), or one of its runs as ID@RUN.',
+    description: 'Id of an index or strategy (its newest run), or one of its runs as ID@RUN.',
   });
 
 /** Query parameter that selects the run of a view. */
 export const runQuery = {
   run_id: RunKey.optional().meta({
-    description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.',
+    description: 'Id of a stored run. Default: the newest run.',
   }),
 };
 
 /** Query parameter that selects the run with the definition to be used. */
 export const definitionRun = RunKey.optional().meta({
   description:
-    'Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.',
+    'Id of a run. The request then uses the definition of the run, with every document and risk model as of the run, on the served data. Default: the stored definition.',
 });

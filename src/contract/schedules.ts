@@ -31,12 +31,14 @@ export const ScheduleDays = defineObject(() => ({
       due_at: z.string().meta({ description: 'Time at which the day starts.' }),
     })
     .nullable()
-    .meta({ description: 'Next day; null for a disabled schedule and at the end of the calendar.' }),
+    .meta({ description: 'Next day of the schedule; null for a disabled schedule, and at the end of the calendar.' }),
 })).meta({ id: 'ScheduleDays' });
 
 export const ListedSchedule = defineObject(() => ({
   ...Schedule.shape,
-  latest: ScheduleDays.nullable().meta({ description: 'Its latest days and its next one; null without `days`.' }),
+  latest: ScheduleDays.nullable().meta({
+    description: 'Latest days of the schedule and its next day; null without `days`.',
+  }),
 })).meta({ id: 'ListedSchedule' });
 export type ListedSchedule = z.infer<typeof ListedSchedule>;
 
@@ -47,32 +49,35 @@ export const ScheduleCollection = defineObject(() => ({
 export type ScheduleCollection = z.infer<typeof ScheduleCollection>;
 
 const Reason = z.string().min(1).max(REASON_LENGTH_MAX);
-const OptionalReason = Reason.nullable().default(null).meta({ description: 'Reason, for the register of decisions.' });
+const OptionalReason = Reason.nullable()
+  .default(null)
+  .meta({ description: 'Reason, which the register of decisions records.' });
 
 export const DayRun = defineObject(() => ({
   again: z
     .array(z.enum(STEP_TYPES))
     .default([])
     .meta({
-      description: 'Steps whose results are discarded first: their files are written again.',
+      description: 'Steps whose results are discarded first. Their files are written again.',
       example: ['export'],
     }),
   reason: OptionalReason,
 })).meta({ id: 'DayRun' });
 
 export const DaySkip = defineObject(() => ({
-  reason: Reason.meta({ description: 'Reason, for the register of decisions.' }),
+  reason: Reason.meta({ description: 'Reason, which the register of decisions records.' }),
 })).meta({ id: 'DaySkip' });
 
 export const DayWaiver = defineObject(() => ({
   check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
-  index_id: Id.nullable()
-    .default(null)
-    .meta({ description: 'Index, with the indices that depend on it. Default: every index of the schedule.' }),
+  index_id: Id.nullable().default(null).meta({
+    description:
+      'Index of the waiver, which also covers the indices that depend on it. Default: every index of the schedule.',
+  }),
   identifier: z.string().min(1).max(64).nullable().default(null).meta({
     description: 'Security or series of the finding. Default: every finding of the check.',
   }),
-  reason: Reason.meta({ description: 'Reason, for the register of decisions.' }),
+  reason: Reason.meta({ description: 'Reason, which the register of decisions records.' }),
 })).meta({ id: 'DayWaiver' });
 
 export const DayBackfill = defineObject(() => ({
@@ -149,7 +154,7 @@ export const scheduleRoutes = defineRoutes({
     tag,
     withoutMarket: true,
     summary: 'Creates or replaces the daily plan of an index family.',
-    description: `The service performs the steps of each session at its time. Indices are computed and published parents first. After a failure or a restart, every step is repeated and does only the remaining work. A key requires the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checks.join('\n')}`,
+    description: `The service performs the steps of each session at the time of the schedule. Parents are computed and published before the indices that depend on them. After a failure or a restart, every step is repeated and performs only the remaining work. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checks.join('\n')}`,
     versioned: true,
     params,
     body: { schema: ScheduleBody, example },
@@ -162,7 +167,7 @@ export const scheduleRoutes = defineRoutes({
     scope: 'write',
     tag,
     withoutMarket: true,
-    summary: 'Deletes a schedule; its days and decisions are kept.',
+    summary: 'Deletes a schedule. Its days and decisions are kept.',
     versioned: true,
     params,
     query: purgeQuery,
@@ -175,7 +180,7 @@ export const scheduleRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Days of a schedule, and the start of the next day.',
+    summary: 'Lists the days of a schedule, and returns the start of the next day.',
     params,
     query: defineObject(() => ({
       limit: z.int().min(1).max(DAYS_LISTED_MAX).default(20).meta({ description: 'Maximum number of entries.' }),
@@ -190,8 +195,8 @@ export const scheduleRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'A day of a schedule: each step with its results, log and duration.',
-    description: 'With `wait`, the response is sent when no step is running, or after the wait.',
+    summary: 'Returns a day of a schedule: each step with its results, log and duration.',
+    description: 'With `wait`, the response is sent when no step is running, or after this time.',
     params: dayParams,
     query: defineObject(() => ({
       wait: z
@@ -210,7 +215,7 @@ export const scheduleRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'A file that a step of the day has written.',
+    summary: 'Returns a file that a step of the day has written.',
     params: defineObject(() => ({
       ...dayParams.shape,
       file_name: z.string().min(1).max(200).meta({ description: 'Name of the file.' }),
@@ -224,7 +229,7 @@ export const scheduleRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Files of the day by client and target, with the log of attempts.',
+    summary: 'Lists the files of the day by client and target, with the log of attempts.',
     params: dayParams,
     success: { status: 200, description: 'Clients by id.', schema: Deliveries },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -235,9 +240,9 @@ export const scheduleRoutes = defineRoutes({
     scope: 'run',
     tag,
     withoutMarket: true,
-    summary: 'Performs a day at once, under the current schedule.',
+    summary: 'Performs a day at once, with the current schedule.',
     description:
-      'A day that waits, is blocked, was skipped or was missed is resumed. A finished day is repeated only for missing results. A running day is performed again after its current pass.',
+      'A day that is waiting, blocked, skipped or missed is resumed. A day that is done performs only missing work. A running day is performed again after its current attempt.',
     versioned: true,
     params: dayParams,
     body: { schema: DayRun, optional: true, example: { again: ['export'] } },
@@ -252,7 +257,7 @@ export const scheduleRoutes = defineRoutes({
     withoutMarket: true,
     summary: 'Accepts findings of a check on a day, with a reason, and resumes the day at once.',
     description:
-      'A waiver applies to one day, one check and, with `index_id` and `identifier`, to one index and security. The finding stays visible with the waiver, and the log of the step names who accepted what. Findings that the checks of the day did not make are refused.',
+      'A waiver applies to one day and one check. With `index_id` and `identifier`, it applies to one index and one security. The finding stays visible with the waiver, and the log of the step states who accepted the finding. Findings that the checks of the day did not report are refused.',
     versioned: true,
     params: dayParams,
     body: { schema: DayWaiver, example: { check: 'moves', identifier: 'BEDV', reason: 'Results were published.' } },
@@ -287,7 +292,7 @@ export const scheduleRoutes = defineRoutes({
     tag,
     withoutMarket: true,
     summary: 'Performs the days of a range of sessions, oldest first.',
-    description: 'Finished days are not changed.',
+    description: 'Days that are done are not changed.',
     versioned: true,
     params,
     body: { schema: DayBackfill, example: { start: '2025-01-02', end: '2025-01-02' } },
@@ -300,7 +305,7 @@ export const scheduleRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'Register of the decisions about the days of a schedule, with their reasons.',
+    summary: 'Lists the register of the decisions about the days of a schedule, with their reasons.',
     params,
     query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),

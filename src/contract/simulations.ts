@@ -23,27 +23,30 @@ export const SimulationView = defineObject(() => ({
   horizon: z.int(),
   paths: z.int(),
   seed: z.int(),
-  observations: z.int().meta({ description: 'Number of returns of the run used by the simulation.' }),
+  observations: z.int().meta({ description: 'Number of returns of the run that the simulation uses.' }),
   observed_start: z.string().meta({ description: 'First date of the run.' }),
-  observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
+  observed_end: z.string().meta({ description: 'Last date of the run, which is the start of every path.' }),
   mean_return: z.number().meta({ description: 'Mean return of a session.' }),
   volatility: z.number().meta({ description: 'Annualised volatility of the drawn returns.' }),
   factor_share: z
     .number()
     .nullable()
-    .meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
+    .meta({ description: 'Fraction of the variance that the factors explain; null for the bootstrap.' }),
   levels: TableFrame.meta({
-    description: 'Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation.',
+    description:
+      'Levels by date and percentile, 100 at the start, with an error of at most 0.6 % of a standard deviation.',
   }),
   total_return: Distribution,
-  max_drawdown: Distribution.meta({ description: 'At most 0.' }),
+  max_drawdown: Distribution.meta({ description: 'Largest drawdown, at most 0.' }),
   time_under_water: Distribution.meta({
     description: 'Number of sessions of the longest period below a previous high.',
   }),
   shortfall: z.strictObject({
-    level: z.number().meta({ description: 'Multiple of the last level.' }),
-    at_end: z.number().meta({ description: 'Share of paths that end below the level.' }),
-    at_any_time: z.number().meta({ description: 'Share of paths that are below the level after any session.' }),
+    level: z.number().meta({ description: 'Last level as a multiple of the initial level.' }),
+    at_end: z.number().meta({ description: 'Fraction of the paths that end below the level.' }),
+    at_any_time: z
+      .number()
+      .meta({ description: 'Fraction of the paths that are below the level after at least one session.' }),
   }),
   precision: z
     .enum(['float64', 'float32'])
@@ -59,7 +62,7 @@ export const simulationRoutes = defineRoutes({
     path: '/analytics/{index_id}/simulate',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Simulate the future level of a stored run, as a job.',
+    summary: 'Simulates the future level of a stored run, as a job.',
     description:
       'The result has percentiles by date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
     params: defineObject(() => ({ index_id: Id })),

@@ -15,7 +15,7 @@ export const SqlRequest = defineObject(() => ({
     .min(1)
     .max(LIMITS.MAX_SQL_LENGTH)
     .meta({ description: 'One SELECT statement in the SQL of DuckDB.' }),
-  format: z.enum(SQL_FORMATS).optional().meta({ description: 'Instead of `Accept`.' }),
+  format: z.enum(SQL_FORMATS).optional().meta({ description: 'Format of the response. It replaces `Accept`.' }),
 })).meta({ id: 'SqlRequest' });
 
 export const SqlResult = defineObject(() => ({
@@ -25,7 +25,7 @@ export const SqlResult = defineObject(() => ({
         .strictObject({
           name: z.string(),
           type: z.enum(['date', 'text', 'number', 'count']).meta({
-            description: 'count: a whole number of 32 bits, or 1 and 0 for true and false.',
+            description: 'Type of the column. `count`: a whole number of 32 bits, or 1 and 0 for true and false.',
           }),
         })
         .meta({ id: 'SqlColumn' }),
@@ -34,7 +34,7 @@ export const SqlResult = defineObject(() => ({
   data: z
     .array(z.array(z.union([z.string(), z.number()]).nullable()))
     .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
-  rows: z.int().min(0).meta({ description: 'Number of rows.' }),
+  rows: z.int().min(0).meta({ description: 'Number of constraints.' }),
   truncated: z.boolean().meta({ description: `True if rows beyond ${LIMITS.MAX_SQL_ROWS} were omitted.` }),
 })).meta({ id: 'SqlResult' });
 export type SqlResult = z.infer<typeof SqlResult>;
@@ -50,8 +50,8 @@ export const sqlRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'analytics',
-    summary: 'Result of an SQL query over runs, prices and reference data.',
-    description: `Read-only SQL in a separate process. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key may read; a query reads at most ${LIMITS.MAX_SQL_RUNS} of them, which it selects by \`index_id\`. An error is a finding with its line, column and position. Results beyond ${LIMITS.MAX_SQL_ROWS} rows are cut, which \`truncated\` and the header \`X-Truncated\` report.`,
+    summary: 'Runs an SQL query on runs, prices and reference data.',
+    description: `The query runs in a separate process and cannot change data. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key can read. A query can read at most ${LIMITS.MAX_SQL_RUNS} runs, which it selects by \`index_id\`. An error is a finding with its line, column and position. Results are cut after ${LIMITS.MAX_SQL_ROWS} rows; \`truncated\` and the header \`X-Truncated\` report this.`,
     body: {
       schema: SqlRequest,
       example: {

@@ -17,7 +17,7 @@ export const StoredStrategy = defineObject(() => ({
     .array(Finding)
     .meta({ description: 'Broken references of the strategy, for example to a deleted index.' }),
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
-  run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+  run_at: z.string().nullable().meta({ description: 'Time of the backtest record.' }),
 })).meta({ id: 'StoredStrategy' });
 export type StoredStrategy = z.infer<typeof StoredStrategy>;
 
@@ -52,11 +52,11 @@ export const strategyRoutes = defineRoutes({
     path: '/strategies',
     scope: 'read',
     tag,
-    summary: 'Stored strategies, each with its problems.',
+    summary: 'Lists the stored strategies, each with its problems.',
     query: listingQuery,
     success: {
       status: 200,
-      description: 'The strategies by id; unreadable ones are counted.',
+      description: 'The strategies by id. Strategies that cannot be read are counted.',
       schema: StrategyCollection,
     },
     errors: [],
@@ -69,7 +69,7 @@ export const strategyRoutes = defineRoutes({
     summary: 'Stores a new strategy.',
     versioned: true,
     description:
-      'An existing id is refused; use PUT to replace a strategy. `POST /analytics/{strategy_id}/backtest` runs it, and every view of runs accepts its id.',
+      'An existing id is refused. Use PUT to replace a strategy. `POST /analytics/{strategy_id}/backtest` runs the strategy, and every view of a run accepts its id.',
     body,
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedStrategy },
     errors: ['STRATEGY_EXISTS'],
@@ -79,7 +79,7 @@ export const strategyRoutes = defineRoutes({
     path: '/strategies/validate',
     scope: 'read',
     tag,
-    summary: 'Validates a strategy as a save does; nothing is stored.',
+    summary: 'Validates a strategy in the same way as a save. Nothing is stored.',
     body: { ...body, report: true },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -89,7 +89,7 @@ export const strategyRoutes = defineRoutes({
     path: '/strategies/{strategy_id}',
     scope: 'read',
     tag,
-    summary: 'A stored strategy.',
+    summary: 'Returns a stored strategy.',
     params,
     success: { status: 200, description: 'The strategy with its problems.', schema: StoredStrategy },
     errors: ['STRATEGY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -8,12 +8,14 @@ import { OptimisationRunRequest } from './optimise.js';
 import { defineRoutes } from './route.js';
 
 export const StudyRunsRequest = defineObject(() => ({
-  study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated one.' }),
+  study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated id.' }),
   runs: z
     .array(OptimisationRunRequest)
     .min(1)
     .max(LIMITS.MAX_STUDY_RUNS)
-    .meta({ description: `Optimisations, at most ${LIMITS.MAX_STUDY_RUNS}, each as in POST /optimise/runs.` }),
+    .meta({
+      description: `Optimisations, at most ${LIMITS.MAX_STUDY_RUNS}. Each has the form of POST /optimise/runs.`,
+    }),
 })).meta({ id: 'StudyRequest' });
 
 export const STUDY_OUTCOMES = ['solved', 'refused'] as const;
@@ -22,10 +24,10 @@ export const STUDY_OUTCOMES = ['solved', 'refused'] as const;
 const figures = {
   rebalance_date: z.string(),
   converged: z.boolean().meta({ description: 'True if the solver reached its tolerances.' }),
-  heuristic: z.boolean().meta({ description: 'True if the choice of securities is not proven optimal.' }),
+  heuristic: z.boolean().meta({ description: 'True if the selection of securities is not proven optimal.' }),
   holdings: z.int().meta({ description: 'Number of positive weights.' }),
-  objective_value: z.number().meta({ description: 'The objective in its measure, including costs.' }),
-  gap: z.number().nullable().meta({ description: 'Distance of the value from its bound, relative to the value.' }),
+  objective_value: z.number().meta({ description: 'Objective in its measure, including costs.' }),
+  gap: z.number().nullable().meta({ description: 'Distance between the value and its bound, relative to the value.' }),
   expected_return: z.number().nullable(),
   volatility: z.number(),
   tracking_error: z.number(),
@@ -44,10 +46,10 @@ export const StudyRow = defineObject(() => ({
   constraint_set_id: z.string(),
   outcome: z.enum(STUDY_OUTCOMES).meta({ description: '`solved`: see `run_id`. `refused`: see `error`.' }),
   run_id: z.string().nullable().meta({
-    description: 'Its result: GET /optimise/runs/{run_id}. Null if it was refused.',
+    description: 'Id of the result, for GET /optimise/runs/{run_id}. Null if the optimisation was refused.',
   }),
-  figures: StudyFigures.nullable().meta({ description: 'Null if it was refused.' }),
-  error: ErrorDetail.nullable().meta({ description: 'Set only if refused: the error of its job.' }),
+  figures: StudyFigures.nullable().meta({ description: 'Figures of the optimisation; null if it was refused.' }),
+  error: ErrorDetail.nullable().meta({ description: 'Error of the optimisation; only if it was refused.' }),
 })).meta({ id: 'StudyRow' });
 export type StudyRow = z.infer<typeof StudyRow>;
 
@@ -57,7 +59,7 @@ export const StudyView = defineObject(() => ({
   solved: z.int().min(0).meta({ description: 'Number of optimisations with a result.' }),
   refused: z.int().min(0).meta({ description: 'Number of optimisations with an error.' }),
   rows: z.array(StudyRow).meta({
-    description: `In the order of the request: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /optimise/studies/{study_id}/rows.`,
+    description: `Rows in the order of the request: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. GET /optimise/studies/{study_id}/rows returns all rows in blocks.`,
   }),
   engine_version: z.string(),
 })).meta({ id: 'StudyView' });
@@ -67,7 +69,7 @@ export const StudyRows = defineObject(() => ({
   count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
   blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-  rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the request.' }),
+  rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'Entries, in the order of the request.' }),
 })).meta({ id: 'StudyRows' });
 
 export const StudyJobStatus = createJobStatus('StudyJobStatus', 'study', StudyView);
@@ -79,9 +81,9 @@ export const studyRoutes = defineRoutes({
     onStore: 'query',
     scope: 'run',
     tag: 'optimise',
-    summary: 'Many optimisations, as one job on all nodes.',
+    summary: 'Runs many optimisations as one job on all nodes.',
     description:
-      'An error for which a single run would be refused immediately refuses the whole study, with the path of the run. An optimisation without a solution has an `error` in its row. All results are stored together when the job ends; the run of position n (from 0) has the id {study_id}-{n + 1}.',
+      'The whole study is refused, with the path of the run, if a single run would be refused immediately. An optimisation without a solution has an `error` in its row. All results are stored together when the job ends. The run at position n (from 0) has the id {study_id}-{n + 1}.',
     body: {
       schema: StudyRunsRequest,
       document: true,
@@ -114,8 +116,8 @@ export const studyRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'optimise',
-    summary: 'Rows of a study in blocks.',
-    description: `The result of a study has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them.`,
+    summary: 'Returns the rows of a study in blocks.',
+    description: `The result of a study contains the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows. Blocks of ${LIMITS.MAX_BLOCK_ROWS} rows contain all rows.`,
     params: defineObject(() => ({ study_id: Id })),
     query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),

@@ -14,11 +14,11 @@ import { asKnownErrors } from './stores/data-versions.js';
 const defineProbability = (description: string) => z.number().min(0).max(1).meta({ description });
 
 export const SweepRow = defineObject(() => ({
-  rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
+  rank: z.int().min(1).nullable().meta({ description: 'Rank of the variant; null for a variant that was refused.' }),
   variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
   patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
   metrics: BacktestMetrics.nullable().meta({
-    description: 'Figures of the variant, bit-identical to those of a single run.',
+    description: 'Figures of the variant. They are identical, bit for bit, to the figures of a single run.',
   }),
   total_costs: z.number().nullable(),
   start: z.string().nullable(),
@@ -33,11 +33,12 @@ export const SweepRow = defineObject(() => ({
 export const SweepSelection = defineObject(() => ({
   trials: z.int().meta({
     description:
-      'Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar.',
+      'Number of variants that ran. Variants with identical levels are counted once. Trials are treated as independent, so the deflation is strict for similar variants.',
   }),
-  sharpe_ratio: z
-    .number()
-    .meta({ description: 'Sharpe ratio of the variant ranked first, per session like all ratios here.' }),
+  sharpe_ratio: z.number().meta({
+    description:
+      'Sharpe ratio of the variant that is ranked first, per session. All ratios in this object are per session.',
+  }),
   skewness: z.number(),
   kurtosis: z.number().meta({ description: 'Kurtosis of the returns; 3 for normal returns.' }),
   observations: z.int().meta({ description: 'Number of returns of the variant.' }),
@@ -46,28 +47,33 @@ export const SweepSelection = defineObject(() => ({
     .number()
     .meta({ description: 'Expected Sharpe ratio of the best of this number of trials if all true ratios are zero.' }),
   deflated_sharpe_ratio: defineProbability(
-    'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
+    'Probability that the true Sharpe ratio exceeds the expected Sharpe ratio of the best trial (Bailey and López de Prado 2014).',
   ).nullable(),
 })).meta({ id: 'SweepSelection' });
 
 export const SweepOverfitting = defineObject(() => ({
-  probability: defineProbability('Share of the selections whose choice is not better than the median out of sample.'),
+  probability: defineProbability(
+    'Fraction of the selections in which the selected variant is not better than the median out of sample.',
+  ),
   probability_of_loss: defineProbability(
-    'Share of the selections whose choice has a negative Sharpe ratio out of sample.',
+    'Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample.',
   ),
   median_logit: z.number().meta({
-    description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.',
+    description:
+      'Median logit of the relative rank out of sample. Below 0, selected variants tend to rank below the median.',
   }),
   combinations: z
     .int()
-    .meta({ description: 'Number of selections: each half of the blocks of time against the other half.' }),
+    .meta({ description: 'Number of selections: each half of the blocks of time is compared with the other half.' }),
   partitions: z.int(),
   observations: z.int().meta({
-    description: 'Number of returns on common dates; the oldest are omitted to make the blocks equal.',
+    description:
+      'Number of returns on common dates. The oldest returns are omitted so that the blocks have equal length.',
   }),
 })).meta({
   id: 'SweepOverfitting',
-  description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
+  description:
+    'Combinatorially symmetric cross-validation, as defined by Bailey, Borwein, López de Prado and Zhu (2016).',
 });
 
 /** Returns the schema of the metrics of a path, or of their distribution over all paths. */
@@ -75,10 +81,10 @@ const createPathMetrics = <Value extends z.ZodType>(value: Value) => ({
   annualised_return: value.meta({
     description: 'Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.',
   }),
-  max_drawdown: value.meta({ description: 'At most 0.' }),
+  max_drawdown: value.meta({ description: 'Largest drawdown, at most 0.' }),
   sharpe_ratio: value.meta({ description: 'Annualised Sharpe ratio with a risk-free rate of 0.' }),
   total_return: value.meta({ description: 'Figures over the test groups.' }),
-  volatility: value.meta({ description: 'Annualised, ddof 1.' }),
+  volatility: value.meta({ description: 'Annualised standard deviation, ddof 1.' }),
 });
 
 export const SweepFoldChoice = defineObject(() => ({
@@ -88,8 +94,7 @@ export const SweepFoldChoice = defineObject(() => ({
   in_sample: z.number().meta({ description: 'Metric of the variant on the groups of the selection.' }),
   out_of_sample: z.number().meta({ description: 'Metric of the variant on the groups of the test.' }),
   rank: z.int().min(1).meta({
-    description:
-      'Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.',
+    description: 'Rank of the variant among all trials on the test, 1 for the best. Equal trials have the better rank.',
   }),
 })).meta({ id: 'SweepFoldChoice' });
 
@@ -98,9 +103,10 @@ export const SweepFoldsView = defineObject(() => ({
   select_by: z.enum(FOLD_RANKINGS).meta({ description: 'Metric of the selection.' }),
   groups: z
     .array(z.strictObject({ start: z.string(), end: z.string() }))
-    .meta({ description: 'First and last date with a return, by group.' }),
+    .meta({ description: 'First and last date with a return, for each group.' }),
   observations: z.int().meta({
-    description: 'Number of returns of each variant; the oldest are omitted to make the groups equal.',
+    description:
+      'Number of returns of each variant. The oldest returns are omitted so that the groups have equal length.',
   }),
   left_before: z.int().meta({ description: 'Number of sessions of the sample excluded before a test.' }),
   left_after: z
@@ -111,30 +117,32 @@ export const SweepFoldsView = defineObject(() => ({
     .array(
       z.strictObject({
         variant: z.int(),
-        splits: z.int().meta({ description: 'Number of splits that selected it.' }),
+        splits: z.int().meta({ description: 'Number of splits that selected the variant.' }),
       }),
     )
-    .meta({ description: 'Selected variants, the most frequent first.' }),
+    .meta({ description: 'Selected variants, beginning with the most frequent.' }),
   in_sample: Distribution.meta({ description: 'Metric of the selected variants on their samples, over the splits.' }),
   out_of_sample: Distribution.meta({
     description: 'Metric of the selected variants on their tests, over the splits.',
   }),
   paths: z.array(z.strictObject(createPathMetrics(z.number()))).meta({
-    description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
+    description: 'Metrics of the joined out-of-sample returns. Each group is tested once.',
   }),
-  over_paths: z.strictObject(createPathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
-  probability_of_loss: defineProbability('Share of paths with a loss.'),
+  over_paths: z
+    .strictObject(createPathMetrics(Distribution))
+    .meta({ description: 'Distribution of each metric over the paths.' }),
+  probability_of_loss: defineProbability('Fraction of the paths with a loss.'),
 })).meta({
   id: 'SweepFoldsView',
   description:
-    'Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths.',
+    'Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95 %. The paths do not include the cost of changing from one variant to another.',
 });
 
 export const SweepMap = defineObject(() => ({
   aggregation: z.literal('first_by_rank').meta({
-    description: 'A cell with several variants shows the one with the best rank, for every metric.',
+    description: 'A cell with several variants shows the variant with the best rank, for every metric.',
   }),
-  sentence: z.string().meta({ description: 'The rule in words.' }),
+  sentence: z.string().meta({ description: 'Description of the rule.' }),
   parameters: z
     .array(
       z.strictObject({
@@ -144,7 +152,7 @@ export const SweepMap = defineObject(() => ({
     )
     .meta({
       description:
-        'Varied parameters with their values. A map with all but two parameters fixed has one variant per cell.',
+        'Varied parameters with their values. If all but two parameters are fixed, a map has one variant per cell.',
     }),
 })).meta({ id: 'SweepMap' });
 
@@ -156,12 +164,12 @@ export const SweepFan = defineObject(() => ({
   quantiles: z
     .array(
       z.strictObject({
-        share: z.number().meta({ description: 'Share of the variants at or below the level.' }),
-        data: z.array(z.number()).meta({ description: 'Levels by date, 100 at the first.' }),
+        share: z.number().meta({ description: 'Fraction of the variants at or below the level.' }),
+        data: z.array(z.number()).meta({ description: 'Levels by date, 100 on the first date.' }),
       }),
     )
     .meta({ description: 'Quantiles of the levels on each date, from the lowest to the highest.' }),
-  first: z.array(z.number()).nullable().meta({ description: 'Levels of the variant ranked first.' }),
+  first: z.array(z.number()).nullable().meta({ description: 'Levels of the variant that is ranked first.' }),
 })).meta({ id: 'SweepFan' });
 
 export const SweepView = defineObject(() => ({
@@ -171,29 +179,32 @@ export const SweepView = defineObject(() => ({
   refused: z.int().min(0),
   rank_by: z.enum(RANKING_NAMES),
   rows: z.array(SweepRow).meta({
-    description: `By rank, refused variants last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows.`,
+    description: `Rows by rank, with refused variants last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. GET /analytics/sweeps/{sweep_id}/rows returns all rows in blocks.`,
   }),
-  selection: SweepSelection.nullable().meta({ description: 'Null if every variant was refused.' }),
+  selection: SweepSelection.nullable().meta({
+    description: 'Selection bias of the best variant; null if every variant was refused.',
+  }),
   overfitting: SweepOverfitting.nullable().meta({
-    description: 'Null with fewer than two trials, or fewer than two returns per block.',
+    description:
+      'Probability of overfitting. Null with fewer than two trials, or with fewer than two returns per block.',
   }),
   folds: SweepFoldsView.nullable().optional().meta({
     description:
-      'Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions.',
+      'Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns, which the verdict reports. Absent in sweeps of earlier versions.',
   }),
   identical_variants: z
     .array(z.array(z.int().min(0)))
     .optional()
     .meta({
       description:
-        'Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions.',
+        'Lists of positions of variants with identical levels. Each list is counted as one trial. Absent in sweeps of earlier versions.',
     }),
   fan: SweepFan.nullable().optional().meta({
     description:
-      'Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.',
+      'Levels of the variants over time. Null with fewer than two common dates; absent in sweeps of earlier versions.',
   }),
   map: SweepMap.optional().meta({
-    description: 'Rule for maps over some of the parameters. Absent in sweeps of earlier versions.',
+    description: 'Rule for maps of some of the parameters. Absent in sweeps of earlier versions.',
   }),
   verdict: z
     .array(z.string())
@@ -209,7 +220,7 @@ export const SweepRows = defineObject(() => ({
   count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
   blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-  rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, refused variants last.' }),
+  rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'Rows by rank, with refused variants last.' }),
 })).meta({ id: 'SweepRows' });
 
 export const SweepJobStatus = createJobStatus('SweepJobStatus', 'sweep', SweepView);
@@ -221,9 +232,9 @@ export const sweepRoutes = defineRoutes({
     onStore: 'body',
     scope: 'run',
     tag: 'analytics',
-    summary: 'Run many variants of an index and rank them, as one job.',
+    summary: 'Runs many variants of an index and ranks them, as one job.',
     description:
-      'Every variant is the base with values set by JSON pointer (RFC 6901). Up to 2,000 variants are checked individually before the job is queued. With more, each value of a grid is checked once, and an invalid combination has an `error` in its row. The result reports by how much selecting the best variant inflates its figures.',
+      'Every variant is the base with values that are set by JSON pointer (RFC 6901). Up to 2,000 variants are validated individually before the job is queued. If there are more, each value of a grid is validated once, and an invalid combination has an `error` in its row. The result reports the selection bias of the best variant.',
     body: {
       schema: SweepRequest,
       example: {
@@ -247,8 +258,8 @@ export const sweepRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'analytics',
-    summary: 'Rows of a sweep in blocks.',
-    description: `The result of a sweep has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them, in the order of the ranking.`,
+    summary: 'Returns the rows of a sweep in blocks.',
+    description: `The result of a sweep contains the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows. Blocks of ${LIMITS.MAX_BLOCK_ROWS} rows contain all rows, in the order of the ranking.`,
     params: defineObject(() => ({ sweep_id: Id })),
     query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),

@@ -21,14 +21,14 @@ export const DocumentVersion = defineObject(() => ({
   version: z
     .int()
     .min(1)
-    .meta({ description: 'Number of the version, from 1 without gaps; a deletion also has a number.' }),
+    .meta({ description: 'Number of the version, from 1 without gaps. A deletion also has a number.' }),
   etag: z.string().meta({ description: 'SHA-256 of the content; for a deletion, of the deleted content.' }),
   at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
   author: z.string().meta({ description: 'Name of the key; `local` without keys.' }),
   key_id: z
     .string()
     .nullable()
-    .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null if there is none.' }),
+    .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.' }),
   note: z
     .string()
     .nullable()
@@ -52,7 +52,7 @@ export type VersionList = z.infer<typeof VersionList>;
 
 export const DocumentChange = defineObject(() => ({
   path: z.string().meta({ description: 'JSON pointer into the document after the preceding changes.' }),
-  op: z.enum(['add', 'remove', 'replace']).meta({ description: 'As in JSON Patch (RFC 6902).' }),
+  op: z.enum(['add', 'remove', 'replace']).meta({ description: 'Operation, as in JSON Patch (RFC 6902).' }),
   before: z.unknown().meta({ description: 'Previous value; null for an addition.' }),
   after: z.unknown().meta({ description: 'New value; null for a removal.' }),
 })).meta({ id: 'DocumentChange' });
@@ -65,8 +65,8 @@ export const VersionDifference = defineObject(() => ({
     .meta({ description: 'Changes that lead from the first to the second version, in order.' }),
   sentences: z
     .strictObject({
-      removed: z.array(z.string()).meta({ description: 'Sentences that are only in the first version.' }),
-      added: z.array(z.string()).meta({ description: 'Sentences that are only in the second version.' }),
+      removed: z.array(z.string()).meta({ description: 'Sentences that only the first version contains.' }),
+      added: z.array(z.string()).meta({ description: 'Sentences that only the second version contains.' }),
     })
     .meta({ description: 'Changes of the methodology, only for indices.' }),
 })).meta({ id: 'VersionDifference' });
@@ -74,7 +74,7 @@ export type VersionDifference = z.infer<typeof VersionDifference>;
 
 const VersionedDocument = z
   .looseObject({})
-  .meta({ id: 'VersionedDocument', description: 'The document as it was stored, with its fields at that time.' });
+  .meta({ id: 'VersionedDocument', description: 'Document as it was stored, with its fields at that time.' });
 
 const listQuery = defineObject(() => ({
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
@@ -114,7 +114,7 @@ function listOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, ta
     path: `${path}/versions`,
     scope: 'read',
     tag,
-    summary: `Versions of the ${word}, with author, time and note.`,
+    summary: `Lists the versions of the ${word}, with author, time and note.`,
     description: 'Deletions are versions as well. The versions of a deleted document are kept until they are purged.',
     params: z.strictObject(params),
     query: listQuery,
@@ -135,7 +135,7 @@ function createReadingRoute<P extends z.ZodRawShape, S extends z.ZodType>({
     path: `${path}/versions/{version}`,
     scope: 'read',
     tag,
-    summary: `One version of the ${word}.`,
+    summary: `Returns one version of the ${word}.`,
     params: z.strictObject({ ...params, version: VersionNumber }),
     success: {
       status: 200,
@@ -158,7 +158,7 @@ function createDifferenceRoute<P extends z.ZodRawShape, S extends z.ZodType>({
     path: `${path}/versions/diff`,
     scope: 'read',
     tag,
-    summary: `Changes of the ${word} between two versions.`,
+    summary: `Lists the changes of the ${word} between two versions.`,
     params: z.strictObject(params),
     query: differenceQuery,
     success: { status: 200, description: 'The changes.', schema: VersionDifference },
@@ -175,7 +175,7 @@ function createRestorationRoute<P extends z.ZodRawShape, S extends z.ZodType>(fa
     tag,
     summary: `Restores a version of the ${word}.`,
     description:
-      'Restoring is a write: it is validated against the stored documents, honours If-Match and creates a new version. Restoring the current version changes nothing.',
+      'A restore is a write. The service validates the version against the stored documents, applies If-Match and creates a new version. Restoring the current version changes nothing.',
     params: z.strictObject({ ...params, version: VersionNumber }),
     versioned: true,
     conditional: true,

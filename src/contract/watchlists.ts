@@ -24,9 +24,9 @@ export const Watchlist = defineObject(() => ({
   description: z.string().nullable(),
   identifiers: z.array(z.string()).meta({ description: 'Identifiers in the order of the client, without duplicates.' }),
   updated_at: z.string(),
-  unknown: z
-    .array(z.string())
-    .meta({ description: 'Identifiers that are not in the served store; all identifiers if no store is served.' }),
+  unknown: z.array(z.string()).meta({
+    description: 'Identifiers that the served store does not contain; all identifiers if no store is served.',
+  }),
 })).meta({ id: 'Watchlist' });
 export type Watchlist = z.infer<typeof Watchlist>;
 

@@ -6,12 +6,12 @@ export const WeightFigures = defineObject(() => ({
   objective_value: z
     .number()
     .nullable()
-    .meta({ description: 'The objective in its measure, including costs; null if it is undefined for the weights.' }),
+    .meta({ description: 'Objective in its measure, including costs; null if it is undefined for the weights.' }),
   expected_return: z
     .number()
     .nullable()
     .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
-  volatility: z.number().meta({ description: 'Annualised volatility by the risk model of the optimisation.' }),
+  volatility: z.number().meta({ description: 'Annualised volatility, with the risk model of the optimisation.' }),
   tracking_error: z.number().meta({ description: 'Annualised tracking error against the index.' }),
   turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
 })).meta({ id: 'WeightFigures' });

@@ -28,7 +28,7 @@ function parseTable(bytes: Uint8Array, problems: Problems): Table | undefined {
     problems.error({
       code: 'UNREADABLE_FILE',
       path: 'prices',
-      message: `The bytes are no Arrow stream or file: ${why}`,
+      message: `The bytes are not an Arrow stream or file: ${why}`,
     });
     return undefined;
   }

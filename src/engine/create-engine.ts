@@ -113,7 +113,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       const all = requireComputable(indexId);
       const column = market.identifiers.indexOf(identifier);
       if (column < 0)
-        throw new Refusal('IDENTIFIER_NOT_FOUND', `The market holds no identifier ${identifier}.`, { identifier });
+        throw new Refusal('IDENTIFIER_NOT_FOUND', `The market contains no identifier ${identifier}.`, { identifier });
       const day = asOf === undefined ? market.dates.at(-1)! : parseValidDay(asOf);
       const explanation = runScoped(() => explainWeight(getComposer(all, day), indexId, { column, asOf: day, engine }));
       const getWeightingType = (id: string): string => {

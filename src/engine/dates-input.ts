@@ -14,7 +14,7 @@ export function parseDays(dates: readonly string[] | Int32Array, problems: Probl
     }
     days[t] = day;
     if (t === 0 || day > days[t - 1]!) continue;
-    const message = `The date ${given} is not after ${dates[t - 1]!}; dates ascend, each once.`;
+    const message = `The date ${given} is not after ${dates[t - 1]!}. Dates must be unique and ascending.`;
     problems.error({ code: 'INVALID_RANGE', path: `prices.dates[${t}]`, message, value: given });
     return undefined;
   }

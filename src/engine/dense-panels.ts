@@ -39,7 +39,7 @@ function checkIdentifiers(identifiers: readonly string[], problems: Problems): v
     if (typeof identifier !== 'string' || !isAssetIdentifier(identifier))
       problems.error(describeBadIdentifier(path, String(identifier)));
     else if (seen.has(identifier))
-      problems.error({ code: 'DUPLICATE_KEY', path, message: `The identifier ${identifier} stands twice.` });
+      problems.error({ code: 'DUPLICATE_KEY', path, message: `The identifier ${identifier} occurs twice.` });
     seen.add(identifier);
   }
 }
@@ -52,7 +52,7 @@ function checkLength(
 ): void {
   const path = `prices.fields.${name}`;
   if (!(values instanceof Float64Array))
-    problems.error({ code: 'WRONG_TYPE', path, message: `${name} is no Float64Array.` });
+    problems.error({ code: 'WRONG_TYPE', path, message: `${name} is not a Float64Array.` });
   else if (values.length !== dates * identifiers)
     problems.error({
       code: 'OUT_OF_RANGE',

@@ -19,10 +19,10 @@ export async function readKnown(
     const path = i === days.length - 1 ? 'known_on' : `earlier[${i}].known_on`;
     const day = text === undefined ? undefined : parseDay(text);
     if (day === undefined)
-      return [{ severity: 'error', code: 'BAD_DATE', path, message: `${path} is no day YYYY-MM-DD.` }];
+      return [{ severity: 'error', code: 'BAD_DATE', path, message: `${path} is not a day YYYY-MM-DD.` }];
     const before = i === 0 ? undefined : parseDay(days[i - 1] ?? '');
     if (before === undefined || before < day) return [];
-    return [{ severity: 'error', code: 'INVALID_RANGE', path, message: `${path} is not after the one before.` }];
+    return [{ severity: 'error', code: 'INVALID_RANGE', path, message: `${path} is not after the previous date.` }];
   });
   if (findings.length > 0) throw refuseWithFindings('market', findings);
   const contents: { readonly knownOn: Day; readonly market: MarketData }[] = [];

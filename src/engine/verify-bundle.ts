@@ -103,9 +103,9 @@ function openBundle(
     if (lacking !== undefined) return lacking;
     const manifest = BundleManifest.safeParse(parseJson(files.get(MANIFEST_FILE)!)).data;
     if (manifest !== undefined) return createMissingFault(Object.keys(manifest.files)) ?? { manifest, files };
-    return { fault: { kind: 'file', message: `${MANIFEST_FILE} is no list of hashes of a bundle.` } };
+    return { fault: { kind: 'file', message: `${MANIFEST_FILE} is not a list of hashes of a bundle.` } };
   } catch (cause) {
-    return { fault: { kind: 'file', message: `The file is no bundle: ${getReason(cause)}.` } };
+    return { fault: { kind: 'file', message: `The file is not a bundle: ${getReason(cause)}.` } };
   }
 }
 

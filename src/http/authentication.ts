@@ -80,7 +80,7 @@ const refuseUnauthenticated = (message: string) => new Refusal('UNAUTHENTICATED'
 /** Refuses a request line with an absolute URL of another host, as for a proxy. */
 function assertOwnTarget(url: string): void {
   const host = URL.canParse(url) ? new URL(url).hostname : url;
-  if (!isLoopbackName(host)) throw refuseForeign(`only answers loopback host names, not ${quoteShort(host)}`);
+  if (!isLoopbackName(host)) throw refuseForeign(`accepts only loopback host names, not ${quoteShort(host)}`);
 }
 
 /**
@@ -90,14 +90,14 @@ function assertOwnTarget(url: string): void {
 function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, '')))
-    throw refuseForeign(`only answers loopback host names, not ${quoteShort(host)}`);
+    throw refuseForeign(`accepts only loopback host names, not ${quoteShort(host)}`);
   const forwarded = [...headers.keys()].find(isForwarding);
-  if (forwarded !== undefined) throw refuseForeign(`does not answer forwarded requests (${quoteShort(forwarded)})`);
+  if (forwarded !== undefined) throw refuseForeign(`does not accept forwarded requests (${quoteShort(forwarded)})`);
   const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site') throw refuseForeign('does not answer requests from another web site');
+  if (site === 'cross-site') throw refuseForeign('does not accept requests from another web site');
   const origin = headers.get('origin');
   if (origin !== null && !isLoopbackOrigin(origin))
-    throw refuseForeign(`does not answer the web origin ${quoteShort(origin)}`);
+    throw refuseForeign(`does not accept the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
   if (origin === null && site !== null) throw refuseForeign('accepts writes of browsers only with an Origin header');
   if (origin !== null && findHost(origin) !== host?.toLowerCase())

@@ -88,7 +88,7 @@ async function rejectAfter<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(refuseMalformed(`The body did not arrive whole within ${arrivalMs / 1000} seconds.`)),
+      () => reject(refuseMalformed(`The body was not complete after ${arrivalMs / 1000} seconds.`)),
       arrivalMs,
     );
   });

@@ -18,7 +18,7 @@ const OTHER_KEYS_LABEL = 'other';
 export function createKeyMetrics(registers: Registry[]): KeyMetrics {
   const requests = new Counter({
     name: 'divisor_key_requests_total',
-    help: 'Answered requests by the id of their key: none for requests with no key, other for all keys after the first 256.',
+    help: 'Requests by the id of their key. none: requests without a key. other: all keys after the first 256.',
     labelNames: ['key'],
     registers,
   });

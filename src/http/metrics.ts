@@ -88,8 +88,11 @@ export function createMetrics(sources: MetricsSources): Metrics {
   }));
   const { stale, taken } = createAttemptCounters(registers);
   addLaneGauges(gauge, lanes);
-  gauge('divisor_pool_tasks', 'Computations that wait for a thread or run on one, by lane.', 'lane', () =>
-    Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
+  gauge(
+    'divisor_pool_tasks',
+    'Computations that are waiting for a thread or running on a thread, by lane.',
+    'lane',
+    () => Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
   );
   gauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
   gauge('divisor_volume_free_bytes', 'Free bytes on the volume of the home.', 'volume', async () => ({
@@ -156,7 +159,7 @@ function addDatabaseMetrics(
   );
   gauge(
     'divisor_database_silent',
-    '1 if requests are refused because the database does not answer, else 0.',
+    '1 if requests are refused because the database does not respond, otherwise 0.',
     'database',
     () => ({
       documents: Number(isSilent()),
@@ -168,7 +171,7 @@ function addDatabaseMetrics(
     'clock',
     () => ({ system: clockOffset() }),
   );
-  gauge('divisor_nodes', 'Processes that use the database, and those lost within a day.', 'state', nodes);
+  gauge('divisor_nodes', 'Processes that use the database, and processes lost within a day.', 'state', nodes);
 }
 
 /** Subscribes to the requests to an object store; `call` receives each one. */
@@ -264,17 +267,22 @@ interface SharedSizes {
 function addSharedGauges(gauge: ReturnType<typeof createGaugeFunction>, shared: () => SharedSizes | undefined): void {
   gauge(
     'divisor_shared_bytes',
-    'Bytes of the database, and of the results that documents name, measured within the last ten minutes.',
+    'Bytes of the database, and of the results to which documents refer, measured within the last ten minutes.',
     'part',
     (): Readonly<Record<string, number>> => {
       const sizes = shared();
       return sizes === undefined ? {} : { database: sizes.databaseBytes, results: sizes.resultBytes };
     },
   );
-  gauge('divisor_shared_objects', 'Results that documents name, measured within the last ten minutes.', 'part', () => {
-    const sizes = shared();
-    return sizes === undefined ? {} : { results: sizes.results };
-  });
+  gauge(
+    'divisor_shared_objects',
+    'Results to which documents refer, measured within the last ten minutes.',
+    'part',
+    () => {
+      const sizes = shared();
+      return sizes === undefined ? {} : { results: sizes.results };
+    },
+  );
 }
 
 /** Adds the gauges of the lanes, for an autoscaler. */
@@ -285,13 +293,13 @@ function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: Met
   };
   gauge(
     'divisor_lane_oldest_wait_seconds',
-    'Waiting time of the oldest pending job of a lane, huge jobs separately, over all nodes; 0 if none waits.',
+    'Waiting time of the oldest pending job of a lane, with huge jobs separately, over all nodes; 0 if no job waits.',
     'lane',
     createLaneReader(({ oldestSeconds }) => oldestSeconds ?? 0),
   );
   gauge(
     'divisor_lane_busy_ratio',
-    'Share of the places of all nodes that jobs and parts of sweeps use, by lane; heavy and huge jobs share places.',
+    'Fraction of the slots of all nodes that jobs and parts of sweeps use, by lane. Heavy and huge jobs use the same slots.',
     'lane',
     async () => {
       const { heavy, huge, light } = await lanes();

@@ -64,7 +64,7 @@ function read(name: string, kind: Kind, texts: string[], findings: Finding[]): u
     findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...keepSmallValue(value) });
   };
   if (texts.length > 1) {
-    refuse(`${name} occurs ${texts.length} times; it may occur once.`, texts);
+    refuse(`${name} occurs ${texts.length} times; it can occur only once.`, texts);
   } else if (kind === 'number' && !NUMBER.test(text)) {
     refuse(`${name} must be a number, not ${JSON.stringify(text.slice(0, 80))}.`, text);
   } else if (kind === 'boolean' && text !== 'true' && text !== 'false') {

@@ -73,7 +73,7 @@ export function createRequestLog(log: Logger, observe?: (answer: CompletedReques
         log.warn({ request_id: requestId, ...getSpan(trace), code, err }, 'refusal with a cause');
       return failure;
     }
-    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
+    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client disconnected before the response.');
     log.error(
       { request_id: requestId, ...getSpan(trace), method: request.method, url: request.url, err: failure },
       'defect',

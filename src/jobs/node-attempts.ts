@@ -41,7 +41,7 @@ export interface NodeAttemptsDependencies {
 const TICK_MS = 1000;
 
 const STOPPED: Ending = { type: 'release', cause: 'the service was stopped' };
-const UNAVAILABLE: Ending = { type: 'release', cause: 'the database or the place of results was unavailable' };
+const UNAVAILABLE: Ending = { type: 'release', cause: 'the database or the results storage was unavailable' };
 
 interface TrackedAttempt {
   readonly lease: Lease;

@@ -253,7 +253,7 @@ async function openArtifactStore(
 async function readStoreByName(documents: DocumentEngine, place: ArtifactLocation): Promise<string> {
   const storeId = await assertStore(documents, place);
   if (storeId !== undefined) return storeId;
-  throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: there is nothing to read.');
+  throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no results storage yet: there is nothing to read.');
 }
 
 const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({

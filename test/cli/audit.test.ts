@@ -84,7 +84,7 @@ test('each edited, removed, repeated or moved entry is reported, even after all 
     );
     const removed = entries.toSpliced(at, 1);
     const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
-    const hint = at === 0 ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
+    const hint = at === 0 ? ' The file is an extract. Verify the complete log, which contains its entries.' : '';
     expect(await verifyAudit({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
     expect(await verifyAudit({ log: rehashEntries(removed) })).toMatch(/^1 Entry [35]: /);
     const repeated = entries.toSpliced(at, 0, entries[at]!);

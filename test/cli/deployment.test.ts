@@ -59,7 +59,7 @@ test('the unit restarts a process after a crash, but not after an error that nee
   );
 });
 
-test('the unit of a worker waits for the database and the artifact store, and has the same isolation', () => {
+test('the unit of a worker waits for the database and the results storage, and has the same isolation', () => {
   expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
   expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
   expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');

@@ -89,7 +89,9 @@ test('without a key the service refuses to listen beyond loopback', async () => 
   const home = await newFolder();
   const { status, out, err } = await runToEnd(['serve', '--home', home, '--port', '0', '--host', '0.0.0.0']);
   expect([status, out]).toEqual([78, '']);
-  expect(sentenceOf(err)).toContain('Without an API key the service listens on loopback only, not on 0.0.0.0');
+  expect(sentenceOf(err)).toContain(
+    'Without an API key, the service listens only on loopback addresses, not on 0.0.0.0',
+  );
 });
 
 test('an occupied home and port are reported; the next service starts on the home of a killed one', async () => {

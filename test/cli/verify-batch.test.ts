@@ -53,7 +53,7 @@ describe('divisor verify-batch', () => {
   test('reports an account without a result, and a second result', async () => {
     const [status, out] = await runVerifyBatch(accounts, [results[0], results[2], results[2]]);
     expect(status).toBe(1);
-    expect(out).toContain('three: no such account in ACCOUNTS, or a second result of it\n');
+    expect(out).toContain('three: ACCOUNTS has no such account, or RESULTS has a second result of it\n');
     expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
   });
 
@@ -77,7 +77,7 @@ describe('divisor verify-batch', () => {
     const folder = await createTemporaryFolder();
     await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');
     const { status, err } = await runHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);
-    expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not an answer of GET .*\n$/)]);
+    expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not a response of GET .*\n$/)]);
     expect(err.split('\n')).toHaveLength(2);
   });
 

@@ -324,11 +324,11 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/dashboard`);
     const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    await pollEventually(order).toEqual(['Levels compared', 'Drawdowns compared', 'Indices']);
+    await pollEventually(order).toEqual(['Levels compared', 'Drawdowns compared', 'Rolling volatility', 'Indices']);
     await page.getByRole('button', { name: 'Remove Drawdowns compared' }).click();
-    await pollEventually(order).toEqual(['Levels compared', 'Indices']);
+    await pollEventually(order).toEqual(['Levels compared', 'Rolling volatility', 'Indices']);
     await page.reload();
-    await pollEventually(order).toEqual(['Levels compared', 'Indices']);
+    await pollEventually(order).toEqual(['Levels compared', 'Rolling volatility', 'Indices']);
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByText('Nothing is pinned yet').waitFor();
     await page.close();

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { listChangedFields, resolve, type Side } from '#console/words/conflicts.js';
-import { pathText, type JsonObject } from '#console/words/paths.js';
+import { formatPath, type JsonObject } from '#console/words/paths.js';
 
 const createTopN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
 const history = { type: 'HistoryFilter', id: 'history' };
 const base = { name: 'Core', base_value: 1000, tags: ['a'], pipeline: { selection: [createTopN(30)], cap: 0.1 } };
 
 const fieldsOf = (mine: JsonObject, theirs: JsonObject) =>
-  Object.fromEntries(listChangedFields({ base, mine, theirs }).map((field) => [pathText(field.path), field]));
+  Object.fromEntries(listChangedFields({ base, mine, theirs }).map((field) => [formatPath(field.path), field]));
 
 test('a field is shown with its earlier value, the value of each editor, and the author of the change', () => {
   const mine = { ...base, name: 'Mine', base_value: 500 };

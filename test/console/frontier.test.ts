@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findChosenPoint, termsOfPoint } from '#console/pages/optimise/frontier-point.js';
+import { findChosenPoint, findPointTerms } from '#console/pages/optimise/frontier-point.js';
 
 const createFrontierPoint = (aversion: number | null) => ({
   volatility: 0.1,
@@ -16,17 +16,17 @@ const frontier = {
 test('a point of a frontier is optimised by its risk aversion, the first point by minimum variance', () => {
   const chosen = [null, '2', 'tangency', '3'].map((named) => findChosenPoint(frontier, named)?.point);
   expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
-  expect(termsOfPoint(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({
+  expect(findPointTerms(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({
     costs: { linear_bps: 5 },
     objective: { type: 'min_variance' },
   });
-  expect(termsOfPoint(chosen[1]!, {})).toEqual({
+  expect(findPointTerms(chosen[1]!, {})).toEqual({
     objective: { type: 'max_utility', risk_aversion: 4 },
     expected_returns: { type: 'historical' },
   });
-  expect(termsOfPoint(chosen[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
+  expect(findPointTerms(chosen[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
     type: 'capm',
   });
   // A run of an earlier version does not record the expected returns.
-  expect(termsOfPoint({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, {})).toBeNull();
+  expect(findPointTerms({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, {})).toBeNull();
 });

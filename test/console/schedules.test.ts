@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
-import { indexStates, describeDay } from '#console/pages/schedules/day-states.js';
+import { createIndexStates, describeDay } from '#console/pages/schedules/day-states.js';
 import {
   dayOf,
   FAMILY,
@@ -33,7 +33,7 @@ describe('states of indices', () => {
   const createDayStates = (change: object) =>
     ({ state: 'done', reason: null, held: [], step: null, ...change }) as unknown as ScheduleDaySummary;
   const statesOf = (change: object) =>
-    indexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
+    createIndexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
 
   test('are blocked with the reason, waiting before the steps are complete, and complete afterwards', () => {
     expect(statesOf({})).toEqual(['A done', 'B done']);
@@ -46,7 +46,10 @@ describe('states of indices', () => {
 
   test('are blocked since an earlier day, while this day waits for its prices', () => {
     const late = { date: second, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    const states = indexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), ['A', 'B']);
+    const states = createIndexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), [
+      'A',
+      'B',
+    ]);
     expect(states.map(({ index, state, reason }) => [index, state, reason])).toEqual([
       ['B', 'blocked', `Since ${first}: no price`],
       ['A', 'waiting', late.reason],
@@ -107,7 +110,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
 
   test('lists schedules with their latest days and counts of open ones', async () => {
     await page.goto(`${service.url()}/console/schedules`);
-    const row = page.getByRole('row', { name: /^Close close/ });
+    const row = page.getByRole('row', { name: /^Close \d/ });
     await row.getByText(second).waitFor();
     await row.getByText('blocked', { exact: true }).waitFor();
     expect(await page.getByLabel('Days of all schedules').textContent()).toContain('Blocked days1need a decision');
@@ -172,7 +175,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await page.getByLabel('Limit', { exact: true }).fill('0.3');
     await page.getByLabel('Add a step').selectOption('export');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
+    await page.getByText('must be a time of day, HH:MM, such as 18:30').first().waitFor();
     const readFocusedText = () => page.evaluate('document.activeElement.innerText');
     await pollEventually(readFocusedText).toContain('must be a time of day'); // the focus moved here from the button, which is now disabled
     // The reason names the label of the field and links to the field.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SweepRow } from '#clients/typescript/divisor.js';
-import { capacityOf, listHiddenParameters, findShownVariant } from '#console/pages/sweeps/map-cells.js';
+import { findCapacity, listHiddenParameters, findShownVariant } from '#console/pages/sweeps/map-cells.js';
 
 const CAP = '/document/pipeline/weighting/cap';
 const LAG = '/document/rebalance/effective_lag';
@@ -46,6 +46,6 @@ test('a value that no variant has is ignored', () => {
 
 test('the capped weight is the number of securities times the cap, if a variant sets both', () => {
   const COUNT = '/document/pipeline/selection/1/params/count';
-  expect(capacityOf({ [COUNT]: 20, [CAP]: 0.03 })).toBeCloseTo(0.6, 12);
-  expect([capacityOf({ [CAP]: 0.03 }), capacityOf({ [COUNT]: 20, [CAP]: null })]).toEqual([null, null]);
+  expect(findCapacity({ [COUNT]: 20, [CAP]: 0.03 })).toBeCloseTo(0.6, 12);
+  expect([findCapacity({ [CAP]: 0.03 }), findCapacity({ [COUNT]: 20, [CAP]: null })]).toEqual([null, null]);
 });

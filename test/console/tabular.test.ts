@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { csvToTabs } from '#console/words/tabular.js';
+import { convertCsvToTabs } from '#console/words/tabular.js';
 
 describe('a CSV file as spreadsheets paste it', () => {
   test.each([
@@ -13,6 +13,6 @@ describe('a CSV file as spreadsheets paste it', () => {
     ['a last row without a line break', 'a\n"b"', 'a\nb'],
     ['an empty file', '', ''],
   ])('%s', (_, csv, expected) => {
-    expect(csvToTabs(csv)).toBe(expected);
+    expect(convertCsvToTabs(csv)).toBe(expected);
   });
 });

@@ -82,7 +82,7 @@ const EQUAL_100 = {
 
 export interface ExampleRunner {
   /** Sends the example of an operation, and waits for the end of its job. */
-  tell(id: string): Promise<Outcome>;
+  run(id: string): Promise<Outcome>;
 }
 
 export interface Outcome {
@@ -229,7 +229,7 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
   }
 
   return {
-    async tell(id) {
+    async run(id) {
       await preparations[id]?.();
       const { method, path, body } = adaptRequest(id, createExampleRequest(OPERATIONS.get(id)!, outcome));
       const answer = await service.ask(method, path, body);

@@ -8,15 +8,15 @@ import type { LiveService } from '../real/live.js';
 import { createExampleRunner, OPERATIONS, STORY, openStoryService, type ExampleRunner } from './example-story.js';
 
 let service: LiveService;
-let teller: ExampleRunner;
+let runner: ExampleRunner;
 beforeAll(async () => {
   service = await openStoryService();
-  teller = createExampleRunner(service);
+  runner = createExampleRunner(service);
 });
 afterAll(() => service.close());
 
 test.each(STORY)('the example of %s succeeds', async (id) => {
-  const { answer, job } = await teller.tell(id);
+  const { answer, job } = await runner.run(id);
   const declared = listSuccesses(OPERATIONS.get(id)!).at(-1)?.[0];
   expect(`${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe(declared);
   if (id === 'runSql') expect((answer.body as { readonly rows: number }).rows).toBeGreaterThan(0);

@@ -8,10 +8,10 @@ const MAP_MIN = 7;
 
 /** Returns the response to the example of every operation that returns JSON, with shortened lists, by operation id. */
 export async function recordAnswers(service: LiveService): Promise<Record<string, unknown>> {
-  const teller = createExampleRunner(service);
+  const runner = createExampleRunner(service);
   const answers: Record<string, unknown> = {};
   for (const id of STORY) {
-    const { answer } = await teller.tell(id);
+    const { answer } = await runner.run(id);
     if (answer.status >= 300)
       throw new Error(`the example of ${id} answers ${answer.status}: ${JSON.stringify(answer.body)}`);
     const type = answer.headers.get('content-type') ?? '';

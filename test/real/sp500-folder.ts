@@ -20,10 +20,10 @@ export const hasSp500 = existsSync(SP500.closes);
  * which the snapshot's capitalisations imply on split-adjusted prices.
  */
 export async function writeSp500Folder(folder: string): Promise<void> {
-  const closes = createTable(SP500.closes);
+  const closes = readTable(SP500.closes);
   const snapshot = snapshotOf();
   await mkdir(folder);
-  await writeFile(join(folder, 'market.csv'), formatMarketCsv(closes, createTable(SP500.volumes), snapshot));
+  await writeFile(join(folder, 'market.csv'), formatMarketCsv(closes, readTable(SP500.volumes), snapshot));
   await writeFile(join(folder, 'reference.csv'), formatReferenceCsv(new Set(closes.names), snapshot));
 }
 
@@ -32,7 +32,7 @@ interface Table {
   readonly rows: { readonly date: string; readonly cells: string[] }[];
 }
 
-function createTable(path: string): Table {
+function readTable(path: string): Table {
   const [header = '', ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trim().split(/\r?\n/);
   return {
     names: header.split(',').slice(1),

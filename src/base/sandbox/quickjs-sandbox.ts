@@ -78,7 +78,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
       const isSpent = steps.value < 0;
       throw isSpent
         ? new SandboxError('steps', `took more than ${limit.toLocaleString('en')} steps`)
-        : new SandboxError('memory', 'needed more memory or deeper calls than a program may have');
+        : new SandboxError('memory', 'needed more memory or deeper calls than a program can use');
     }
   };
 
@@ -116,7 +116,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
       const { snapshot, run } = prepareProgram(program);
       const cells = inputs.reduce((sum, input) => sum + input.length, count);
       if (cells * 8 > limits.memory)
-        throw new SandboxError('memory', `is given ${cells * 8} bytes; at most ${limits.memory} fit`);
+        throw new SandboxError('memory', `receives ${cells * 8} bytes of inputs; the maximum is ${limits.memory}`);
       return runBounded(limits.steps, () => {
         restore(interpreter, snapshot);
         const offset = module._malloc(Math.max(8, cells * 8));

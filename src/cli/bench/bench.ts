@@ -26,7 +26,7 @@ const GRAMMAR: Grammar = {
     index: {
       type: 'string',
       value: 'ID',
-      help: 'Time a service on a stored index instead of this machine: responses, backtests, a sweep. Changes no stored document.',
+      help: 'Measure a service instead of this machine: responses, backtests and a sweep of this stored index. No stored document is changed.',
     },
     assets: { type: 'number', value: 'N', help: 'Securities of the generated market. Default: 500.' },
     years: { type: 'number', value: 'N', help: 'Years of the generated market. Default: 10.' },
@@ -37,8 +37,8 @@ export const BENCH_HELP = `divisor bench: measure the speed of this machine or o
 
 Usage: divisor bench [flags]
 
-Times the kernels next to the limits of processor and memory, then the main jobs on a generated market,
-in a temporary home with every core. The market, and so the work, is the same on every machine.
+Measures the kernels and compares them with the limits of the processor and the memory. It then measures the main jobs
+on a generated market, in a temporary home and with every core. The market is the same on every machine.
 
 Flags
 ${formatTable([
@@ -74,11 +74,11 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   }
   if (common.url !== undefined || common.home !== undefined || common.dataRoots !== undefined)
     throw new UsageError(
-      'divisor bench needs --index with --url or --home: the index to run there. See divisor bench --help',
+      'divisor bench needs --index with --url or --home: the index that it measures. See divisor bench --help',
     );
   const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
   if (!(size.years >= YEARS_MIN))
-    throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
+    throw new UsageError(`--years must be at least ${YEARS_MIN}: one year of history and one year for the run`);
   reporter.machine(measureLimits());
   reporter.kernels(timeKernels(listEngines()));
   return runWithTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>

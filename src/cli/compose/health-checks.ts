@@ -34,6 +34,6 @@ function checkClock({ shared }: Store): Check[] {
 /** Checks the results location that several machines share. */
 function checkResultsLocation({ health }: Pick<ArtifactStore, 'health'>): Check[] {
   if (health === undefined) return [];
-  const formatNote = () => 'The place of results is available and belongs to the database.';
+  const formatNote = () => 'The results storage is available and belongs to the database.';
   return [{ name: 'artifacts', unready: 'STORE_UNAVAILABLE', look: health.fault, note: formatNote }];
 }

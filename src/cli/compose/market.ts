@@ -73,7 +73,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
     jobs,
     markets,
     timestamp,
-    onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served content could not be copied'),
+    onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served data could not be copied'),
   });
   const databases = listDatabases(core, locations);
   const calendarsInUse = () => readCalendarsInUse(documents);
@@ -147,6 +147,6 @@ function openSharedActivations(
     documents,
     artifacts,
     markets,
-    onFailure: (cause) => log.error({ err: cause }, 'the active market could not be fetched'),
+    onFailure: (cause) => log.error({ err: cause }, 'the active market could not be loaded'),
   });
 }

@@ -46,19 +46,19 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     },
     hashApart: (bytes) => (bytes < THREAD_HASH_BYTES_MIN ? undefined : loadSystemSha256()),
     onClaim({ place, storeId, isMade }: StoreClaim) {
-      const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a place';
+      const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a results storage';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);
     },
     onPlace(fault) {
-      if (fault === undefined) log.info('the place of results is available again');
-      else log.warn({ fault, place: settings.artifacts }, 'the place of results is unavailable');
+      if (fault === undefined) log.info('the results storage is available again');
+      else log.warn({ fault, place: settings.artifacts }, 'the results storage is unavailable');
     },
     onPlaceWarning(warning) {
-      if (warning === undefined) log.info('the credentials of the place of results are renewed again');
-      else log.warn({ warning, place: settings.artifacts }, 'the credentials of the place of results expire soon');
+      if (warning === undefined) log.info('the credentials of the results storage are renewed again');
+      else log.warn({ warning, place: settings.artifacts }, 'the credentials of the results storage expire soon');
     },
     onPlaceLost(refusal) {
-      log.fatal({ reason: refusal.message }, 'another database owns the place of results');
+      log.fatal({ reason: refusal.message }, 'another database owns the results storage');
       process.exit(EXIT_CONFIGURATION);
     },
     trashMs: settings.trashHours * 3_600_000,

@@ -12,7 +12,7 @@ export const account: JobCommand<AccountBacktestView> = {
     { name: 'FILE', help: 'Request as JSON: account, risk_model, start and so on.' },
   ],
   flags: {
-    id: { type: 'string', value: 'ID', help: 'Id of the backtest. Default: that of the file, or a generated one.' },
+    id: { type: 'string', value: 'ID', help: 'Id of the backtest. Default: the id in the file, or a generated id.' },
   },
   examples: ['divisor account CORE-40 account.json', 'divisor account CORE-40 account.json --csv > sessions.csv'],
   async submit(client, [index_id = '', file = ''], flags) {

@@ -11,10 +11,10 @@ export const backtest: JobCommand<BacktestRunResult> = {
     document: {
       type: 'string',
       value: 'FILE',
-      help: 'Index document to store under the id first; - reads standard input.',
+      help: 'Index document that is first stored under the id; - reads standard input.',
     },
     start: { type: 'string', value: 'DATE', help: 'First date. Default: the base date.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the latest of the data.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the data.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
@@ -22,7 +22,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
     ...JOB_FLAGS,
     'if-stale': {
       type: 'boolean',
-      help: 'Run only if the stored run is out of date, with its request where no flag overrides it; otherwise show the stored result.',
+      help: 'Run only if the stored run is stale; otherwise show the stored result. Omitted flags have the values of the stored run.',
     },
   },
   examples: [

@@ -31,8 +31,8 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
   notes: 'The jobs continue in the service if the command is interrupted. Exit status 1: a job failed or was refused.',
   words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies, separated by commas.', isList: true }],
   flags: {
-    start: { type: 'string', value: 'DATE', help: 'First date. Default: the base date of each.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the latest of the data.' },
+    start: { type: 'string', value: 'DATE', help: 'First date. Default: the base date of each index.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the data.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
@@ -41,7 +41,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
     ...FAIL_ON_FLAGS,
     'if-stale': {
       type: 'boolean',
-      help: 'Run only indices whose stored run is out of date, with the request of that run (dates, capital, costs, benchmark) where no flag overrides it.',
+      help: 'Run only indices with a stale run. Omitted flags (dates, capital, costs, benchmark) have the values of each stored run.',
     },
   },
   examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],

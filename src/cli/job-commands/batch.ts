@@ -11,15 +11,15 @@ export const batch: JobCommand<BatchView> = {
   words: [
     {
       name: 'FILE',
-      help: 'Accounts: .json (a request), .ndjson (an account per line, terms in the first one or in --terms), .csv (a table), or .arrow (a stream) or .parquet with a row per lot or per account.',
+      help: 'Accounts: .json (a request), .ndjson (an account per line, with the terms in the first line or in --terms), .csv (a table), or .arrow (a stream) or .parquet with a row per lot or per account.',
     },
   ],
-  notes: `divisor batch template [--out FILE] writes a .csv file with every column and two example accounts; with --help it explains the columns. The
-rows of an account are consecutive. With a .csv, .arrow or .parquet file --terms names the terms, whose defaults are the values
-of fields that an account does not state.`,
+  notes: `divisor batch template [--out FILE] writes a .csv file with every column and two example accounts; with --help it describes the columns. The
+rows of an account are consecutive. With a .csv, .arrow or .parquet file, --terms is the file of the terms. The member defaults of the
+terms sets the fields that an account omits.`,
   flags: {
     terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
-    id: { type: 'string', value: 'ID', help: 'Id of the batch. Default: a generated one.' },
+    id: { type: 'string', value: 'ID', help: 'Id of the batch. Default: a generated id.' },
   },
   examples: [
     'divisor batch template --out accounts.csv',

@@ -51,7 +51,7 @@ export const AS_KNOWN_FLAGS = {
   },
   'as-known-at-decisions': {
     type: 'boolean',
-    help: 'Decide each rebalance on the data known at the end of its decision date.',
+    help: 'Decide each rebalance with the data known at the end of its decision date.',
   },
 } as const;
 
@@ -73,7 +73,7 @@ export const JOB_FLAGS = {
   priority: {
     type: 'string',
     value: 'PRIORITY',
-    help: 'high starts before all normal jobs and needs the scope admin, low after them. Default: normal.',
+    help: 'high starts before all normal jobs and requires the scope admin; low starts after them. Default: normal.',
     choices: JOB_PRIORITIES,
   },
 } as const;

@@ -17,10 +17,10 @@ const MEDIA: Readonly<Record<string, keyof typeof MODEL_FILES>> = {
 };
 
 export const importRisk: JobCommand<RiskModelImportResult> = {
-  summary: 'Store a risk model from outside.',
+  summary: 'Store an imported risk model.',
   words: [
-    { name: 'MODEL', help: 'Id to store the model under.' },
-    { name: 'FILE', help: 'A .json, .csv or .arrow file; the export of a model is one.' },
+    { name: 'MODEL', help: 'Id under which the model is stored.' },
+    { name: 'FILE', help: 'A .json, .csv or .arrow file, for example an exported model.' },
   ],
   notes:
     'A .csv or .arrow file has the columns date, table, row, column and value, or date, identifier and one column for each security.',

@@ -144,7 +144,7 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
   const { adjustment, ...said } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
-    throw new UsageError('--mapping and --inspect exclude each other: both define how the market is read');
+    throw new UsageError('--mapping and --inspect exclude each other, because both define how the market is read');
   if (file !== undefined)
     return { tables, ...mergeMappingAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.

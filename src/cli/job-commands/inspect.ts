@@ -118,7 +118,7 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
       ['rows read', String(rest.rows_read)],
     ]),
     `Mapping\n${formatTable(members.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
-    `Assumptions, where the data is ambiguous\n${formatTable(listAssumedChoices(rest).map((line) => [line]))}`,
+    `Assumptions about ambiguous data\n${formatTable(listAssumedChoices(rest).map((line) => [line]))}`,
     ...(findings.length === 0 ? [] : [formatFindings(findings)]),
     ...(preview.data.length === 0
       ? []

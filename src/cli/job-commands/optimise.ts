@@ -14,7 +14,7 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     constraints: {
       type: 'string',
       value: 'FILE',
-      help: 'Constraint set document to store under the id first; - reads standard input.',
+      help: 'Constraint set document that is first stored under the id; - reads standard input.',
     },
     objective: {
       type: 'string',
@@ -26,7 +26,11 @@ export const optimise: JobCommand<OptimisationRunResult> = {
       value: 'FILE',
       help: 'Further fields of the request as JSON (objective with parameters, expected_returns, costs); - reads standard input.',
     },
-    'as-of': { type: 'string', value: 'DATE', help: 'Rebalance to target. Default: the latest.' },
+    'as-of': {
+      type: 'string',
+      value: 'DATE',
+      help: 'Rebalance whose weights are the target. Default: the latest rebalance.',
+    },
     start: { type: 'string', value: 'DATE', help: 'Start of the risk window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the risk window.' },
   },

@@ -7,17 +7,17 @@ type Render = NonNullable<RenderJobStatus['result']>;
 
 export const report: JobCommand<Render> = {
   summary: 'Render a PDF report.',
-  words: [{ name: 'TEMPLATE', help: 'A stored template or a built-in such as FACTSHEET-A4.' }],
+  words: [{ name: 'TEMPLATE', help: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.' }],
   flags: {
     index: {
       type: 'string',
       value: 'ID',
-      help: 'Index of the blocks that name none (all blocks of a built-in template); several ids, separated by commas, share one document.',
+      help: 'Index of the blocks without an index (all blocks of a built-in template). For several indices in one document, separate the ids by commas.',
     },
     'run-id': {
       type: 'string',
       value: 'RUN',
-      help: 'With --index, the id of an earlier run. Default: the newest.',
+      help: 'With --index, the id of an earlier run. Default: the newest run.',
     },
   },
   examples: [

@@ -10,15 +10,16 @@ const LISTED_ROWS_MAX = 20;
 
 export const rerun: JobCommand<RerunView> = {
   summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
-  notes: 'Each runs on the terms of its stored run. Exit status 1: an index was refused; its stored run stays.',
+  notes:
+    'Each rerun uses the settings of the stored run. Exit status 1: an index was refused, and its stored run is unchanged.',
   words: [],
   flags: {
     ids: {
       type: 'string',
       value: 'IDS',
-      help: 'Ids, separated by commas. Default: all that have a stored run.',
+      help: 'Ids, separated by commas. Default: all indices and strategies with a stored run.',
     },
-    id: { type: 'string', value: 'ID', help: 'Id of the rerun. Default: a generated one.' },
+    id: { type: 'string', value: 'ID', help: 'Id of the rerun. Default: a generated id.' },
     ...JOB_FLAGS,
   },
   examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],

@@ -48,15 +48,15 @@ const parseSettings = (flags: FlagValues): Partial<RiskEstimator> =>
 
 export const risk: JobCommand<RiskModel> = {
   summary: 'Estimate a covariance risk model.',
-  words: [{ name: 'MODEL', help: 'Id to store the model under.' }],
+  words: [{ name: 'MODEL', help: 'Id under which the model is stored.' }],
   flags: {
     ...JOB_FLAGS,
     index: {
       type: 'string',
       value: 'ID',
-      help: 'Index whose latest run provides the securities. Default: those of the stored model.',
+      help: 'Index whose latest run provides the securities. Default: the securities of the stored model.',
     },
-    identifiers: { type: 'string', value: 'A,B,C', help: 'Securities, instead of --index.' },
+    identifiers: { type: 'string', value: 'A,B,C', help: 'Securities of the model, instead of --index.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the window.' },
     estimator: {

@@ -10,7 +10,7 @@ const LISTED_ROWS_MAX = 20;
 
 export const study: JobCommand<StudyView> = {
   summary: 'Run many optimisations as one job.',
-  notes: 'Exit status 1: an optimisation has no result; the others are stored.',
+  notes: 'Exit status 1: an optimisation has no result. The results of all other optimisations are stored.',
   words: [
     {
       name: 'FILE',
@@ -18,7 +18,7 @@ export const study: JobCommand<StudyView> = {
     },
   ],
   flags: {
-    id: { type: 'string', value: 'ID', help: 'Id of the study. Default: that of the file, or a generated one.' },
+    id: { type: 'string', value: 'ID', help: 'Id of the study. Default: the id in the file, or a generated id.' },
     ...JOB_FLAGS,
   },
   examples: ['divisor study runs.json', 'divisor study runs.json --id aversions --csv'],

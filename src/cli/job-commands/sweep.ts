@@ -18,9 +18,13 @@ export const sweep: JobCommand<SweepView> = {
   or a whole request of POST /analytics/sweeps, which the flags complete or override.`,
   flags: {
     ...JOB_FLAGS,
-    index: { type: 'string', value: 'ID', help: 'Stored index to vary.' },
-    document: { type: 'string', value: 'FILE', help: 'Index document to vary, not stored, instead of --index.' },
-    id: { type: 'string', value: 'ID', help: 'Id of the sweep. Default: a generated one.' },
+    index: { type: 'string', value: 'ID', help: 'Stored index that is varied.' },
+    document: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Index document that is varied and not stored, instead of --index.',
+    },
+    id: { type: 'string', value: 'ID', help: 'Id of the sweep. Default: a generated id.' },
     start: { type: 'string', value: 'DATE', help: 'First date of the backtests.' },
     end: { type: 'string', value: 'DATE', help: 'Last date.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
@@ -32,12 +36,12 @@ export const sweep: JobCommand<SweepView> = {
     partitions: {
       type: 'number',
       value: 'N',
-      help: 'Number of time blocks for the overfitting estimate, even, 2 to 16.',
+      help: 'Number of blocks of time for the estimate of overfitting: an even number from 2 to 16.',
     },
     folds: {
       type: 'string',
       value: 'METHOD',
-      help: 'Test the selection out of sample: combinatorial or walk_forward. FILE contains its parameters.',
+      help: 'Test the selection of a variant out of sample: combinatorial or walk_forward. FILE contains the parameters.',
     },
     rows: {
       type: 'number',

@@ -55,7 +55,7 @@ export function moveToNewLocation(settings: Settings, to: Settings): Promise<Ado
     const { identity } = documents;
     const oldId = await assertStore(documents, readArtifactLocation(settings)!);
     if (oldId === undefined)
-      throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: start a service on it.');
+      throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no results storage yet: start a service on it.');
     const storeId = createStoreId(oldId, identity, to.artifacts!);
     await markNewStore(readArtifactLocation(to)!, storeId);
     const source = await openFiles(settings, oldId);

@@ -25,14 +25,14 @@ export const TRACE_SETTINGS = {
   otlpEndpoint: declare({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     otherwise: () => '',
-    help: 'Collector that receives traces as OTLP/HTTP with JSON; /v1/traces is appended. Default: none, without tracing.',
+    help: 'Address of the collector that receives traces as OTLP/HTTP with JSON. The service appends /v1/traces. Default: none, which turns tracing off.',
     schema: url,
     mayHoldSecret: true,
   }),
   otlpTracesEndpoint: declare({
     variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     otherwise: () => '',
-    help: 'Full address of the collector, to which nothing is appended.',
+    help: 'Full address of the collector. Nothing is appended to it.',
     schema: url,
     mayHoldSecret: true,
   }),
@@ -58,19 +58,19 @@ export const TRACE_SETTINGS = {
   traceSampler: declare({
     variable: 'OTEL_TRACES_SAMPLER',
     otherwise: () => 'parentbased_always_on',
-    help: 'Sampler for requests without a trace. Requests with a traceparent follow its flag.',
+    help: 'Sampler for requests without a trace. For requests with a traceparent, its flag decides.',
     schema: z.enum(SAMPLERS),
   }),
   traceRatio: declare({
     variable: 'OTEL_TRACES_SAMPLER_ARG',
     otherwise: () => '1',
-    help: 'Share of these requests, from 0 to 1, for the samplers by ratio.',
+    help: 'Share of requests without a trace that are traced, from 0 to 1, for the samplers by ratio.',
     schema: z.coerce.number().min(0).max(1),
   }),
   traceDelayMs: declare({
     variable: 'OTEL_BSP_SCHEDULE_DELAY',
     otherwise: () => '5000',
-    help: 'Milliseconds from the end of a span until it is sent with those that ended meanwhile.',
+    help: 'Delay in milliseconds from the end of a span until it is sent, together with other ended spans.',
     schema: z.coerce.number().int().min(0).max(60_000),
   }),
 };

@@ -58,8 +58,8 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
     words: [ACTION],
     flags: {
       comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' },
-      source: { type: 'string', value: 'NAME', help: 'Another source that was compared.' },
-      value: { type: 'number', value: 'X', help: 'Value according to that source.' },
+      source: { type: 'string', value: 'NAME', help: 'Other source with which the action was compared.' },
+      value: { type: 'number', value: 'X', help: 'Value in the other source.' },
     },
     examples: [`divisor action ${verb} 4be1c0ffee4be1c0ffee --source "Notice of the issuer" --value 2`],
     ask(client: DivisorClient, [action_id = ''], flags) {
@@ -77,7 +77,7 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
 export const confirmAction = createDecisionCommand(
   'confirm',
   'confirmed',
-  'Confirm a corporate action on its present terms.',
+  'Confirm a corporate action with its current terms.',
 );
 export const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
 export const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');

@@ -7,15 +7,23 @@ import { formatSavedText } from './indices.js';
 
 /** Appends an amendment to a stored definition, unless the definition changes meanwhile. */
 export const amend: JobCommand<SavedIndex> = {
-  summary: 'Change the methodology of an index from a date; earlier history stays as it is.',
+  summary: 'Change the methodology of an index from a date. The earlier history does not change.',
   words: [
     { name: 'INDEX', help: 'Id of a stored index.' },
     { name: 'FILE', help: 'Changed members as a JSON merge patch of the definition; - reads standard input.' },
   ],
   flags: {
-    from: { type: 'string', value: 'DATE', help: 'The first review on or after it follows the change; required.' },
+    from: {
+      type: 'string',
+      value: 'DATE',
+      help: 'Date of the change (required). It applies from the first review on or after this date.',
+    },
     announced: { type: 'string', value: 'DATE', help: 'Date on which clients were informed.' },
-    reason: { type: 'string', value: 'TEXT', help: 'Why, for the methodology; also the note without --note.' },
+    reason: {
+      type: 'string',
+      value: 'TEXT',
+      help: 'Reason, for the methodology. It is also the note if --note is omitted.',
+    },
     rebalance: { type: 'boolean', help: 'Rebalance on the first session on or after the date.' },
     ...NOTE,
   },

@@ -3,8 +3,8 @@ import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RANGE = {
-  start: { type: 'string', value: 'DATE', help: 'First date. Default: that of the run.' },
-  end: { type: 'string', value: 'DATE', help: 'Last date. Default: that of the run.' },
+  start: { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the run.' },
+  end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
 } as const;
 
 /** Flag that selects a run of an index. */
@@ -12,7 +12,7 @@ export const RUN = {
   'run-id': {
     type: 'string',
     value: 'RUN',
-    help: 'Id of an earlier run, as divisor runs lists them. Default: the newest.',
+    help: 'Id of an earlier run, as listed by divisor runs. Default: the newest run.',
   },
 } as const;
 
@@ -23,7 +23,7 @@ interface DataVersion {
 }
 
 export const runs = createViewCommand({
-  summary: 'The stored runs of an index or strategy, newest first.',
+  summary: 'List the stored runs of an index or strategy, newest first.',
   words: [INDEX],
   flags: {},
   examples: [
@@ -40,7 +40,7 @@ export const runs = createViewCommand({
 });
 
 export const levels = createViewCommand({
-  summary: 'The levels of a stored run.',
+  summary: 'Print the levels of a stored run.',
   words: [INDEX],
   flags: {
     ...RUN,
@@ -49,7 +49,7 @@ export const levels = createViewCommand({
       type: 'string',
       value: 'price|total|net',
       choices: ['price', 'total', 'net'],
-      help: 'Return variant. Default: that of the index.',
+      help: 'Return variant. Default: the variant of the index.',
     },
   },
   examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
@@ -58,7 +58,8 @@ export const levels = createViewCommand({
     const query = { run_id: flags.text('run-id'), start: flags.text('start'), end: flags.text('end'), variant };
     return { ...(await client.call('getLevels', { params: { index_id }, query })), isOwn: variant === undefined };
   },
-  notes: 'The level is a column of its variant: price, total or net, in points from the base value of the index.',
+  notes:
+    'The column of the level is its variant (price, total or net). Levels are in points from the base value of the index.',
   records: ({ levels: { index, data }, divisor, variant, isOwn }) =>
     index.map((date, t) => ({
       date,
@@ -68,9 +69,9 @@ export const levels = createViewCommand({
 });
 
 export const weights = createViewCommand({
-  summary: 'The holdings of a stored run and their weights.',
+  summary: 'Print the holdings of a stored run and their weights.',
   words: [INDEX],
-  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' } },
+  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' } },
   examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
   ask: (client, [index_id = ''], flags) =>
     client.call('getWeights', {
@@ -82,7 +83,7 @@ export const weights = createViewCommand({
 
 export const compare = createViewCommand({
   summary: 'Compare stored runs on their common dates: figures, and correlations of their returns.',
-  words: [{ name: 'INDICES', help: 'Ids, separated by commas; ID@RUN for an earlier run.', isList: true }],
+  words: [{ name: 'INDICES', help: 'Ids, separated by commas. For an earlier run, use ID@RUN.', isList: true }],
   flags: {
     ...RANGE,
     benchmark: { ...BENCHMARK.benchmark, help: `In addition: ${BENCHMARK.benchmark.help}` },
@@ -110,7 +111,7 @@ export const compare = createViewCommand({
 });
 
 export const attribution = createViewCommand({
-  summary: 'Contribution of each security, or of each group, to the return of a stored run.',
+  summary: 'Print the contribution of each security, or of each group, to the return of a stored run.',
   words: [INDEX],
   flags: {
     ...RUN,
@@ -146,7 +147,7 @@ export const attribution = createViewCommand({
 });
 
 export const rolling = createViewCommand({
-  summary: 'Rolling volatility, tracking error, beta and correlation of a stored run.',
+  summary: 'Print rolling volatility, tracking error, beta and correlation of a stored run.',
   words: [INDEX],
   flags: {
     ...RUN,
@@ -156,7 +157,7 @@ export const rolling = createViewCommand({
       type: 'string',
       value: 'index|benchmark',
       choices: ['index', 'benchmark'],
-      help: 'The tracked index, or the benchmark of the run. Default: the index.',
+      help: 'Series of the comparison: the tracked index, or the benchmark of the run. Default: index.',
     },
     benchmark: { ...BENCHMARK.benchmark, help: `Instead of --against: ${BENCHMARK.benchmark.help}` },
   },
@@ -180,7 +181,7 @@ export const rolling = createViewCommand({
 });
 
 export const performance = createViewCommand({
-  summary: 'Figures of a stored run over a window; some against the index it tracks or its benchmark.',
+  summary: 'Print the figures of a stored run over a window, some relative to the tracked index or the benchmark.',
   words: [INDEX],
   flags: RANGE,
   examples: ['divisor performance CORE-100', 'divisor performance CORE-100 --start 2020-01-02 --csv'],
@@ -202,7 +203,7 @@ export const performance = createViewCommand({
 });
 
 export const rebalances = createViewCommand({
-  summary: 'The rebalances of a stored run.',
+  summary: 'List the rebalances of a stored run.',
   words: [INDEX],
   flags: RUN,
   examples: ['divisor rebalances CORE-100'],

@@ -15,9 +15,12 @@ async function listOperations(): Promise<ReadonlyMap<string, string>> {
 
 /** Shows any view of a stored run with the parameters of its route, so that a new view needs no command. */
 export const view = createViewCommand({
-  summary: 'Any view of a stored run, by its name and the parameters of its route.',
+  summary: 'Print any view of a stored run, by its name and the parameters of its route.',
   words: [
-    { name: 'VIEW', help: 'Name of the view, such as levels or dividend-points; an unknown one lists them all.' },
+    {
+      name: 'VIEW',
+      help: 'Name of the view, such as levels or dividend-points. For a list of all views, enter an unknown name.',
+    },
     { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' },
   ],
   flags: {
@@ -32,7 +35,7 @@ export const view = createViewCommand({
     'divisor view dividend-points CORE-100 --with start=2024-01-02',
     'divisor view exposures CORE-100 --with by=SECTOR,interval=monthly --out exposures.json',
   ],
-  notes: 'Shows the rows of the first table of the response; --out writes the whole response as JSON.',
+  notes: 'The command shows the rows of the first table of the response. --out writes the whole response as JSON.',
   async ask(client, [name = '', index_id = ''], flags) {
     const known = await listOperations();
     const operation = known.get(name);

@@ -45,11 +45,11 @@ function formatCloseFacts(facts: FactsOf<'publish' | 'restate'>): string[] {
   const { latest, largest, levels_changed: changed, reason } = facts;
   return [
     ...lines,
-    `Dates with another level: ${changed}`,
+    `Dates with changed levels: ${changed}`,
     `Before on ${latest.date}: ${formatLevels(latest.before)}`,
     `After on ${latest.date}: ${formatLevels(latest.after)}`,
     ...(largest === null
-      ? ['No level changes: only divisor or composition differ.']
+      ? ['No level changes. Only the divisor or the composition differ.']
       : [
           `Largest difference: ${largest.variant} on ${largest.date} from ${largest.published} to ${largest.run} (${formatBps(largest.change_bps)})`,
         ]),

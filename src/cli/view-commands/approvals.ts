@@ -7,14 +7,14 @@ import { createViewCommand } from './view-command.js';
 const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
 const APPROVALS = {
   name: 'NUMBERS',
-  help: 'Numbers of approvals, separated by commas, or SCHEDULE/DATE for all pending ones of a day.',
+  help: 'Numbers of approvals, separated by commas, or SCHEDULE/DATE for all pending approvals of a day.',
   isList: true,
 } as const;
 const COLUMNS = ['approval_id', 'state', 'action', 'subject', 'requested_by', 'requested_at', 'missing', 'summary'];
 
 const parseNumber = (word: string): number => {
   if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
-  throw new UsageError(`${word} is no number of an approval; divisor approval list shows them`);
+  throw new UsageError(`${word} is not the number of an approval; divisor approval list shows them`);
 };
 
 const DAY = /^([^/,]+)[/](\d{4}-\d\d-\d\d)$/;
@@ -37,14 +37,14 @@ const formatHistory = ({ history }: Approval): string[] =>
   );
 
 export const approvals = createViewCommand({
-  summary: 'List changes that wait for the agreement of other people.',
+  summary: 'List changes that wait for the approval of other people.',
   words: [],
   flags: {
     state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
     subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
     schedule: { type: 'string', value: 'ID', help: 'Only requests of days of this schedule.' },
     date: { type: 'string', value: 'DATE', help: 'Only requests of the day of this session.' },
-    limit: { type: 'number', value: 'N', help: 'Longest list. Default: 100.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of approvals. Default: 100.' },
   },
   examples: [
     'divisor approval list --schedule close --date 2024-12-31',
@@ -68,7 +68,7 @@ export const approvals = createViewCommand({
 });
 
 export const showApproval = createViewCommand({
-  summary: 'Show a change that waits for agreement: its figures, comments and decisions.',
+  summary: 'Show a change that waits for approval: its figures, comments and decisions.',
   words: [APPROVAL],
   flags: {},
   examples: ['divisor approval show 12'],
@@ -106,4 +106,4 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
 export const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
 export const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
 export const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
-export const comment = createDecisionCommand('comment', 'Comment on changes that wait for agreement.', true);
+export const comment = createDecisionCommand('comment', 'Comment on changes that wait for approval.', true);

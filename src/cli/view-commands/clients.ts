@@ -28,7 +28,7 @@ export const clients = createViewCommand({
 export const showClient = createViewCommand({
   summary: 'Show the entitlements of a client, or its targets.',
   words: [CLIENT],
-  flags: { targets: { type: 'boolean', help: 'List its targets.' } },
+  flags: { targets: { type: 'boolean', help: 'List the targets of the client.' } },
   examples: ['divisor client show ACME', 'divisor client show ACME --targets'],
   async ask(client, [client_id = ''], flags) {
     const { entitlements, targets, secrets } = await client.call('getClient', { params: { client_id } });
@@ -54,13 +54,13 @@ export const putClient = createViewCommand({
   summary: 'Store a client with its entitlements and targets.',
   words: [
     { name: 'ID', help: 'Id of the client.' },
-    { name: 'FILE', help: 'Client as JSON; - is standard input.' },
+    { name: 'FILE', help: 'Client as JSON; - reads standard input.' },
   ],
   flags: {
     secrets: {
       type: 'string',
       value: 'TARGET=FILE,...',
-      help: 'Files with the password or private key of targets. Default: those in the JSON, else the stored ones.',
+      help: 'Files with the password or private key of targets. Default: the secrets in the JSON, otherwise the stored secrets.',
     },
     ...NOTE,
   },
@@ -98,11 +98,11 @@ async function readSecrets(text: string | undefined): Promise<Map<string, string
 }
 
 export const deliveries = createViewCommand({
-  summary: 'List the files that a client received or is to receive, or the log of their attempts.',
+  summary: 'List the files that a client has received or will receive, or the log of the attempts.',
   words: [CLIENT],
   flags: {
     schedule: { type: 'string', value: 'SCHEDULE', help: 'Only days of this schedule.' },
-    before: { type: 'string', value: 'DATE', help: 'Only days before this one.' },
+    before: { type: 'string', value: 'DATE', help: 'Only days before this day.' },
     limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
     log: { type: 'boolean', help: 'List attempts and results instead of files.' },
   },

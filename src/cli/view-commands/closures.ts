@@ -25,14 +25,14 @@ export const showClosures = createViewCommand({
 });
 
 export const recordClosures = createViewCommand({
-  summary: 'Record the changes of a calendar in place of those recorded before, and show what they alter.',
+  summary: 'Record the changes of a calendar, and show their effect. They replace all changes recorded before.',
   words: [
     { name: 'CODE', help: 'Code of the calendar.' },
-    { name: 'FILE', help: 'Changes as JSON; - is standard input.' },
+    { name: 'FILE', help: 'Changes as JSON; - reads standard input.' },
   ],
   flags: {
     ...NOTE,
-    'dry-run': { type: 'boolean', help: 'Only show what would change.' },
+    'dry-run': { type: 'boolean', help: 'Only show the effect of the changes.' },
   },
   examples: [
     'divisor closure put XNYS changes.json --dry-run',

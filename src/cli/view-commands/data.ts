@@ -29,7 +29,8 @@ export const stores = createViewCommand({
 
 /** Runs `divisor audit STORE`; without STORE the command is the audit log. */
 export const auditStore = createViewCommand({
-  summary: 'List the data warnings of a data store: first dates with bars of only some securities, then by confidence.',
+  summary:
+    'List the data warnings of a data store: first the dates with bars of only some securities, then all others by confidence.',
   words: [STORE],
   flags: {},
   examples: ['divisor audit desk'],
@@ -116,7 +117,7 @@ const UNKNOWN_LISTED_MAX = 20;
 function describeUnknown(unknown: readonly string[]): string {
   const more = unknown.length - UNKNOWN_LISTED_MAX;
   const list = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
-  return `the served store has no ${list}${more > 0 ? ` and ${more} more` : ''}: the watchlist keeps them, but no universe contains them`;
+  return `the served store has no ${list}${more > 0 ? ` and ${more} more` : ''}: the watchlist contains them, but no universe does`;
 }
 
 export const renders = createViewCommand({
@@ -145,7 +146,7 @@ type ActivatedStore = DataStore & { readonly already_served?: true };
 
 export const activate: JobCommand<ActivatedStore> = {
   summary:
-    'Serve a data store. The previous one is served until the new one is loaded. No effect if the store is already served.',
+    'Serve a data store. The previous store is served until the new store is loaded. The command has no effect if the store is already served.',
   words: [STORE],
   flags: NOTE,
   examples: ['divisor activate desk', 'divisor activate desk --note "The corrected history"'],
@@ -197,20 +198,20 @@ const ignoreAbsent = (failure: unknown): undefined => {
 };
 
 export const refresh: JobCommand<RefreshResult> = {
-  summary: 'Bring the served data store up to date from its source.',
+  summary: 'Refresh the served data store from its source.',
   keepsServed: true,
   words: [STORE],
   flags: {
     full: {
       type: 'boolean',
-      help: 'Read every value again and report restatements. Default: later dates, of securities whose history is unchanged or restated for a split.',
+      help: 'Read every value again and report restatements. Default: read only later dates, and only of securities with an unchanged history or a history restated for a split.',
     },
-    until: { type: 'string', value: 'DATE', help: 'Last date to load. Default: the latest.' },
-    'dry-run': { type: 'boolean', help: 'Report what the refresh would change; store and serve nothing.' },
+    until: { type: 'string', value: 'DATE', help: 'Last date to load. Default: the latest date.' },
+    'dry-run': { type: 'boolean', help: 'Report the changes of the refresh without storing or serving them.' },
     'fail-on': {
       type: 'string',
       value: 'CODES',
-      help: 'Reject the whole refresh, before anything is stored or served, and exit with 3 if a finding has one of these codes, separated by commas: PARTIAL_DATE,HISTORY_CHANGED.',
+      help: 'Codes of findings, separated by commas, for example PARTIAL_DATE,HISTORY_CHANGED. If a finding has one of these codes, the whole refresh is rejected before anything is stored or served, and the exit status is 3.',
     },
     ...NOTE,
   },
@@ -221,7 +222,7 @@ export const refresh: JobCommand<RefreshResult> = {
     'divisor refresh desk --fail-on PARTIAL_DATE,HISTORY_CHANGED',
   ],
   notes:
-    'If the same refresh is already running, the command waits for its result. If another refresh of the store is running, the command waits for its end and then starts. A finding about dates that the store already has, such as a partial date among the last five, does not reject the refresh, but the exit status is still 3.',
+    'If the same refresh is already running, the command waits for its result. If another refresh of the store is running, the command waits for its end and then starts. A finding about stored dates, such as an incomplete date among the last five dates, does not reject the refresh, but the exit status is still 3.',
   async submit(client, [store_id = ''], flags) {
     const body: RefreshBody = {
       full: flags.isSet('full') ?? false,
@@ -265,14 +266,18 @@ export const refresh: JobCommand<RefreshResult> = {
 };
 
 export const repair: JobCommand<ImportResult> = {
-  summary: 'Write a new data store with repairs of data warnings applied; the old one is unchanged.',
+  summary: 'Write a new data store in which data warnings are repaired. The old store does not change.',
   words: [STORE],
   flags: {
-    doubts: { type: 'string', value: 'IDS', help: 'Ids of data warnings from divisor audit, separated by commas.' },
+    doubts: {
+      type: 'string',
+      value: 'IDS',
+      help: 'Ids of data warnings, as listed by divisor audit, separated by commas.',
+    },
     confidence: {
       type: 'number',
       value: 'C',
-      help: 'Apply every repair with at least this confidence (0 to 1), instead of --doubts.',
+      help: 'Minimum confidence (0 to 1) of the repairs to apply, instead of --doubts.',
     },
     id: { type: 'string', value: 'STORE', help: 'Id of the new store.' },
     activate: { type: 'boolean', help: 'Serve the store.' },

@@ -30,8 +30,8 @@ export const events = createViewCommand({
   ask: (client, _words, flags) => client.call('listEvents', { query: readEventsQuery(flags) }),
   records: (view) => view.events,
   notices: ({ from, to, covered_from: first, covered_to: last }) => [
-    ...(first !== null && first > from ? [`Calendars begin on ${first}: earlier events are missing.`] : []),
-    ...(last !== null && last < to ? [`Calendars end on ${last}: later events are missing.`] : []),
+    ...(first !== null && first > from ? [`Calendars begin on ${first}. Earlier events are missing.`] : []),
+    ...(last !== null && last < to ? [`Calendars end on ${last}. Later events are missing.`] : []),
   ],
   file: (client, _view, { out, flags }) =>
     out.toLowerCase().endsWith('.ics')
@@ -40,13 +40,13 @@ export const events = createViewCommand({
 });
 
 export const actions = createViewCommand({
-  summary: 'Past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
+  summary: 'List past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
   words: [INDEX],
   flags: {
     ...RUN,
-    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first of the run.' },
+    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first date of the run.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
-    choices: { type: 'boolean', help: 'One pro forma row per choice of each action that awaits a decision.' },
+    choices: { type: 'boolean', help: 'Print a pro forma row for each choice of each action that awaits a decision.' },
   },
   examples: ['divisor actions CORE-100 --from 2024-12-01', 'divisor actions CORE-100 --choices'],
   async ask(client, [index_id = ''], flags) {
@@ -78,16 +78,16 @@ const listChoices = ({ actions: indexActions }: ActionsView) =>
     );
 
 export const rebalancePack = createViewCommand({
-  summary: 'The orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
+  summary: 'List the orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
   words: [INDEX],
   flags: {
     request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - reads standard input.' },
     aum: {
       type: 'number',
       value: 'MONEY',
-      help: 'An account with this amount of cash, in addition to those of the file.',
+      help: 'Amount of cash of an account that is added to the accounts of the file.',
     },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' },
   },
   examples: ['divisor rebalance-pack CORE-100 --aum 1e6', 'divisor rebalance-pack CORE-100 --request accounts.json'],
   async ask(client, [index_id = ''], flags) {

@@ -93,7 +93,7 @@ export const documentDifference = createViewCommand({
     })),
   columns: ['path', 'op', 'before', 'after'],
   notices: ({ sentences: { removed, added } }) => [
-    ...removed.map((sentence) => `no longer: ${sentence}`),
+    ...removed.map((sentence) => `no longer applies: ${sentence}`),
     ...added.map((sentence) => `new: ${sentence}`),
   ],
 });
@@ -128,7 +128,7 @@ export const deleteDocument: JobCommand<DocumentOutcome> = {
   words: POSITIONAL_ARGUMENTS,
   flags: {
     ...NOTE,
-    purge: { type: 'boolean', help: 'Remove every version too; requires a key with the scope admin.' },
+    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
   },
   examples: ['divisor document delete watchlist favourites', 'divisor document delete template OLD --purge'],
   async submit(client, words, flags) {

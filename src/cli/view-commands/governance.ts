@@ -8,7 +8,7 @@ import { createViewCommand } from './view-command.js';
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 
 export const statement = createViewCommand({
-  summary: 'Benchmark statement of an index; --out FILE.md writes the text for publication.',
+  summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
   words: [INDEX],
   flags: {},
   examples: ['divisor index statement CORE-100 --out core-100.md'],
@@ -30,17 +30,17 @@ export const statement = createViewCommand({
 export const methodologyChanges = createViewCommand({
   summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
   words: [INDEX],
-  flags: { limit: { type: 'number', value: 'N', help: 'Longest list. Default: 50.' } },
+  flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
   examples: ['divisor index changes CORE-100'],
   ask: (client, [index_id = ''], flags) =>
     client.call('listMethodologyChanges', { params: { index_id }, query: { limit: flags.number('limit') } }),
   records: ({ changes }) =>
     changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
   notices: ({ changes, amendments }) => [
-    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason given'}`),
+    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason stated'}`),
     ...changes.flatMap(({ version, removed, added }) => [
-      ...removed.map((sentence) => `version ${version}, no longer: ${sentence}`),
-      ...added.map((sentence) => `version ${version}, now: ${sentence}`),
+      ...removed.map((sentence) => `version ${version}, removed: ${sentence}`),
+      ...added.map((sentence) => `version ${version}, added: ${sentence}`),
     ]),
   ],
 });
@@ -81,7 +81,7 @@ export const putProcedure = createViewCommand({
   summary: 'Store a procedure of the administrator.',
   words: [
     { name: 'ID', help: 'Id of the procedure.' },
-    { name: 'FILE', help: 'Procedure as JSON; - is standard input.' },
+    { name: 'FILE', help: 'Procedure as JSON; - reads standard input.' },
   ],
   flags: NOTE,
   examples: ['divisor procedure put cessation cessation.json --note "Approved by the oversight committee"'],

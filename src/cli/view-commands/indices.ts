@@ -9,7 +9,7 @@ import { NOTE } from './documents.js';
 import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
-const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest.' } } as const;
+const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
 
 export const list = createViewCommand({
   summary: 'List the stored indices.',
@@ -50,7 +50,7 @@ export function formatSavedText({ index, findings }: SavedIndex): string {
 }
 
 export const diff = createViewCommand({
-  summary: 'Compare the stored definition of an index with one in a file.',
+  summary: 'Compare the stored definition of an index with a definition in a file.',
   words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
@@ -81,7 +81,7 @@ const formatChange = ({ path, op, before, after }: DocumentChange) => ({
 });
 
 export const preview = createViewCommand({
-  summary: 'The constituents that an index would hold, and their weights.',
+  summary: 'Print the constituents and weights of an index on a date.',
   words: [INDEX],
   flags: { ...AS_OF, 'as-known-on': AS_KNOWN_FLAGS['as-known-on'] },
   examples: [
@@ -130,7 +130,7 @@ const selectScalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 
 export const explain: JobCommand<IndexExplanation> = {
-  summary: 'Explain why a security is in an index, or is not.',
+  summary: 'Explain why an index contains or excludes a security.',
   words: [INDEX, { name: 'NAME', help: 'Identifier of the security.' }],
   flags: AS_OF,
   examples: ['divisor index explain CORE-100 AAPL'],
@@ -152,7 +152,7 @@ export const explain: JobCommand<IndexExplanation> = {
 };
 
 export const methodology = createViewCommand({
-  summary: 'The methodology of an index in numbered sentences.',
+  summary: 'Print the methodology of an index in numbered sentences.',
   words: [INDEX],
   flags: {},
   examples: ['divisor index methodology CORE-100'],

@@ -5,7 +5,7 @@ import { createViewCommand } from './view-command.js';
 const KIND = { name: 'KIND', help: 'Kind of job, such as sweep.' };
 
 export const jobKinds = createViewCommand({
-  summary: 'List the kinds of job, and which are paused.',
+  summary: 'List the kinds of jobs, and show which kinds are paused.',
   words: [],
   flags: {},
   examples: ['divisor jobs kinds'],
@@ -14,9 +14,9 @@ export const jobKinds = createViewCommand({
 });
 
 export const pauseKind = createViewCommand({
-  summary: 'Start no more jobs of a kind; jobs that run continue.',
+  summary: 'Stop starting jobs of a kind. Running jobs continue.',
   words: [KIND],
-  flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, shown with the kind.' } },
+  flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, which is shown with the kind.' } },
   examples: ['divisor jobs pause sweep --reason "month end"'],
   ask: async (client, [kind = ''], flags) =>
     client.call('pauseJobKind', {

@@ -1,8 +1,8 @@
 import { createViewCommand } from './view-command.js';
 
 const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
-const START = { type: 'string', value: 'DATE', help: 'First date. Default: that of the store.' } as const;
-const END = { type: 'string', value: 'DATE', help: 'Last date. Default: that of the store.' } as const;
+const START = { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the store.' } as const;
+const END = { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
 const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.' } as const;
 /** Maximum number of rows in one response of a listing. */
 const ROWS_MAX = 1000;
@@ -10,7 +10,7 @@ const ROWS_MAX = 1000;
 const listOf = (text: string | undefined) => text?.split(',');
 
 export const prices = createViewCommand({
-  summary: 'Market data of one security by date.',
+  summary: 'Print market data of one security by date.',
   words: [NAME],
   flags: {
     start: START,
@@ -26,7 +26,7 @@ export const prices = createViewCommand({
       type: 'string',
       value: 'none|splits|total',
       choices: ['none', 'splits', 'total'],
-      help: 'Prices as stored, or adjusted for later splits, or for dividends as well.',
+      help: 'Price adjustment: as stored, adjusted for later splits, or also adjusted for dividends.',
     },
   },
   examples: ['divisor data prices AAPL --start 2024-01-02', 'divisor data prices AAPL --columns CLOSE --csv'],
@@ -46,11 +46,11 @@ export const prices = createViewCommand({
 });
 
 export const reference = createViewCommand({
-  summary: 'Reference data of securities at one date.',
+  summary: 'Print reference data of securities on one date.',
   words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true }],
   flags: {
     fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints, separated by commas.' },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest of the store.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date of the store.' },
   },
   examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
   ask: (client, [names = ''], flags) =>
@@ -65,7 +65,7 @@ export const reference = createViewCommand({
 });
 
 export const actions = createViewCommand({
-  summary: 'Corporate actions of one security.',
+  summary: 'List the corporate actions of one security.',
   words: [NAME],
   flags: { start: START, end: END },
   examples: ['divisor data actions AAPL'],
@@ -78,7 +78,7 @@ export const actions = createViewCommand({
 });
 
 export const names = createViewCommand({
-  summary: 'Securities of the served store, with their first and last dates.',
+  summary: 'List the securities of the served store, with their first and last dates.',
   words: [],
   flags: { find: { type: 'string', value: 'TEXT', help: 'Only identifiers that contain this text.' }, limit: LIMIT },
   examples: ['divisor data names --find energy'],
@@ -89,7 +89,7 @@ export const names = createViewCommand({
 });
 
 export const series = createViewCommand({
-  summary: 'Series of the served store: benchmarks, rates and currencies that are no constituents.',
+  summary: 'List the series of the served store: benchmarks, rates and currencies, which are never constituents.',
   words: [],
   flags: {},
   examples: ['divisor data series'],
@@ -99,7 +99,7 @@ export const series = createViewCommand({
 });
 
 export const fields = createViewCommand({
-  summary: 'Datapoints that rules can use, and their sources.',
+  summary: 'List the datapoints that rules can use, and their sources.',
   words: [],
   flags: {},
   examples: ['divisor data fields'],

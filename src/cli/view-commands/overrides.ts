@@ -9,11 +9,11 @@ const PRICE_ARGUMENTS = [
 ];
 const COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
-  reason: { type: 'string', value: 'TEXT', help: 'Why, with the source of the price; required.' },
+  reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
 } as const;
 
 export const overrides = createViewCommand({
-  summary: 'List prices of a data store that people gave in place of those of its source.',
+  summary: 'List the prices of a data store that people have overridden.',
   words: [STORE],
   flags: {},
   examples: ['divisor override list us'],
@@ -45,7 +45,10 @@ const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
 export const overridePrice = createViewCommand({
   summary: 'Override a price of a data store; the source is not changed.',
   words: PRICE_ARGUMENTS,
-  flags: { price: { type: 'number', value: 'X', help: 'CLOSE in place of that of the source; required.' }, ...REASON },
+  flags: {
+    price: { type: 'number', value: 'X', help: 'CLOSE that replaces the price of the source (required).' },
+    ...REASON,
+  },
   examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
   ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
@@ -54,7 +57,7 @@ export const overridePrice = createViewCommand({
 });
 
 export const withdrawOverride = createViewCommand({
-  summary: 'Withdraw the override of a price: that of the source applies again.',
+  summary: 'Withdraw the override of a price. The price of the source then applies again.',
   words: PRICE_ARGUMENTS,
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],

@@ -6,18 +6,18 @@ import { createViewCommand } from './view-command.js';
 const INDEX = { name: 'INDEX', help: 'Id of an index.' };
 
 export const publish: JobCommand<Publication> = {
-  summary: 'Publish the closes of a stored run that are not published yet, or restate those that differ.',
+  summary: 'Publish the closes of a stored run that are not yet published, or restate published closes that differ.',
   words: [INDEX],
   notes:
-    'A run that contradicts published closes is refused with RESTATEMENT, and incomplete closes with PARTIAL_CLOSES. Nothing is appended.',
+    'A run with differences from published closes is refused with RESTATEMENT, and incomplete closes are refused with PARTIAL_CLOSES. Nothing is appended.',
   flags: {
-    'run-id': { type: 'string', value: 'RUN', help: 'A kept run. Default: the newest current one.' },
-    through: { type: 'string', value: 'DATE', help: 'Last date to publish. Default: that of the run.' },
-    restate: { type: 'boolean', help: 'Publish closes that differ again, with --reason.' },
-    reason: { type: 'string', value: 'TEXT', help: 'Reason for the log; a restatement requires one.' },
+    'run-id': { type: 'string', value: 'RUN', help: 'Id of a stored run. Default: the newest run that is current.' },
+    through: { type: 'string', value: 'DATE', help: 'Last date to publish. Default: the last date of the run.' },
+    restate: { type: 'boolean', help: 'Publish closes with differences again. Requires --reason.' },
+    reason: { type: 'string', value: 'TEXT', help: 'Reason, which the log records. A restatement requires a reason.' },
     'allow-partial': {
       type: 'boolean',
-      help: 'Publish closes even if constituents have no bar; the log records it.',
+      help: 'Publish closes even if constituents have no bar. The log records this.',
     },
   },
   examples: [
@@ -46,7 +46,8 @@ export const publish: JobCommand<Publication> = {
 };
 
 export const publishedKeys = createViewCommand({
-  summary: 'The public keys that sign the published log of an index; --out writes them for verify-published --key.',
+  summary:
+    'Print the public keys that sign the published log of an index. --out writes them for verify-published --key.',
   words: [INDEX],
   flags: {},
   examples: ['divisor publication keys CORE-100', 'divisor publication keys CORE-100 --out keys.json'],
@@ -55,7 +56,7 @@ export const publishedKeys = createViewCommand({
 });
 
 export const rotateKey: JobCommand<PublicKey> = {
-  summary: 'Replace the signing key; signatures of earlier keys stay valid.',
+  summary: 'Replace the signing key. Signatures of earlier keys stay valid.',
   words: [],
   flags: {},
   examples: ['divisor publication rotate'],

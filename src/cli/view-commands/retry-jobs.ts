@@ -9,12 +9,12 @@ export const retryJobs = createViewCommand({
   summary: 'Queue failed jobs again, each with its stored input.',
   words: [],
   flags: {
-    failed: { type: 'boolean', help: 'Required: the jobs that failed.' },
+    failed: { type: 'boolean', help: 'Select failed jobs (required).' },
     kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
     since: {
       type: 'string',
       value: 'TIME',
-      help: 'Only jobs that failed at this time or later: a date, or a time with offset. Default: no limit.',
+      help: 'Only jobs that failed at or after this time: a date, or a time with an offset. Default: no limit.',
     },
     limit: { type: 'number', value: 'N', help: 'Maximum number of jobs, the newest first. Default: 500.' },
   },

@@ -6,7 +6,9 @@ import { NOTE } from './documents.js';
 import { createViewCommand } from './view-command.js';
 
 const SCHEDULE = { name: 'SCHEDULE', help: 'Id of a schedule.' };
-const REASON = { reason: { type: 'string', value: 'TEXT', help: 'Reason, for the register of decisions.' } } as const;
+const REASON = {
+  reason: { type: 'string', value: 'TEXT', help: 'Reason, which the register of decisions records.' },
+} as const;
 
 export const schedules = createViewCommand({
   summary: 'List the schedules.',
@@ -24,10 +26,10 @@ export const schedules = createViewCommand({
 });
 
 export const putSchedule = createViewCommand({
-  summary: 'Store the daily plan of an index family, which the service performs.',
+  summary: 'Store the daily plan of an index family. The service performs the plan.',
   words: [
     { name: 'ID', help: 'Id of the schedule.' },
-    { name: 'FILE', help: 'Schedule as JSON; - is standard input.' },
+    { name: 'FILE', help: 'Schedule as JSON; - reads standard input.' },
   ],
   flags: NOTE,
   examples: ['divisor schedule put close close.json --note "Closing files for ACME"'],
@@ -55,7 +57,7 @@ const WAIT = {
   wait: {
     type: 'number',
     value: 'SECONDS',
-    help: 'Waits at most so long, up to 60, until no step of the day is running.',
+    help: 'Maximum number of seconds (up to 60) for which the command waits until no step of the day is running.',
   },
 } as const;
 
@@ -76,7 +78,7 @@ const STEP_COLUMNS = ['type', 'state', 'attempts', 'duration_ms', 'done', 'open'
 /** Formats the lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
 const listNotices = ({ date, state, reason, held, steps, next_attempt_at: next }: ScheduleDay): string[] => [
   `${date} is ${state}${reason === null ? '' : `: ${reason}`}`,
-  ...(state === 'running' && next !== null ? ['It is performed again after this round.'] : []),
+  ...(state === 'running' && next !== null ? ['It is performed again after the current attempt.'] : []),
   ...held.map((index) => `${index.index_id} has been held back since ${index.since} (${index.step}): ${index.reason}`),
   ...steps.flatMap(({ type, items }) =>
     items.flatMap(({ index_id, key, state: at, message }) =>
@@ -117,7 +119,7 @@ const readListedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
 export const runSchedule = createViewCommand({
-  summary: 'Perform the day of a session now, or after its present round; existing results are kept.',
+  summary: 'Perform the day of a session now, or after the current attempt. Existing results are kept.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
     ...REASON,

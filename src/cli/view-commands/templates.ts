@@ -6,7 +6,7 @@ import { NOTE } from './documents.js';
 import { createViewCommand } from './view-command.js';
 
 export const templates = createViewCommand({
-  summary: 'List the published methodologies that ship as templates, and whether the served store can run them.',
+  summary: 'List the templates of published methodologies, and whether the served store can run them.',
   words: [],
   flags: {},
   examples: ['divisor index templates'],
@@ -27,11 +27,11 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
   summary: 'Create an index from a published methodology, with the indices that it needs.',
   words: [],
   flags: {
-    from: { type: 'string', value: 'NAME', help: 'Id of a template; divisor index templates lists them.' },
+    from: { type: 'string', value: 'NAME', help: 'Id of a template, as listed by divisor index templates.' },
     id: {
       type: 'string',
       value: 'ID',
-      help: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
+      help: 'Id of the index, and prefix of the ids of its other documents. Default: the ids of the template.',
     },
     'base-date': {
       type: 'string',

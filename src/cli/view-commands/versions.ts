@@ -30,15 +30,15 @@ export const dataVersions = createViewCommand({
 });
 
 const COPIES = {
-  pending: 'the copy of the last content is pending; until then only its source can restore it',
-  missing: 'there is no copy of the last content; only its source can restore it',
+  pending: 'the copy of the latest data is pending; until it exists, only the source can restore the data',
+  missing: 'there is no copy of the latest data; only the source can restore it',
 } as const;
 
 export const dataDifference = createViewCommand({
-  summary: 'Values that differ between two versions of the data.',
+  summary: 'List the values that differ between two versions of the data.',
   words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
   flags: {
-    appended: { type: 'boolean', help: 'Include bars after the last session of FROM.' },
+    appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
     limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.' },
   },
   examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
@@ -65,10 +65,11 @@ export const dataDifference = createViewCommand({
 });
 
 export const runDifference: JobCommand<RunsDifference> = {
-  summary: 'Explain why two stored runs of an index differ, and the effect of each cause on the total return.',
+  summary:
+    'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
   words: [
     { name: 'INDEX', help: 'Id of an index or strategy.' },
-    { name: 'FROM', help: 'Id of the earlier run, as divisor runs lists them.' },
+    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.' },
     { name: 'TO', help: 'Id of the later run.' },
   ],
   flags: {},
@@ -90,11 +91,11 @@ export const runDifference: JobCommand<RunsDifference> = {
 };
 
 export const removeIndex: JobCommand<IndexDeletion> = {
-  summary: 'Delete an index and its derived data; its versions are kept and can be restored.',
+  summary: 'Delete an index and its results. Its versions are kept and can be restored.',
   words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
   flags: {
     ...NOTE,
-    purge: { type: 'boolean', help: 'Remove every version too; requires a key with the scope admin.' },
+    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
   },
   examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
   submit: async (client, [index_id = ''], flags) => ({

@@ -9,7 +9,7 @@ const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as 
 const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 
 export const limits = createViewCommand({
-  summary: 'Check a concentration rule on every session of a stored run: breaches, and the least headroom.',
+  summary: 'Check a concentration rule on every session of a stored run, and print breaches and the smallest headroom.',
   words: [INDEX],
   flags: {
     ...RUN,
@@ -17,7 +17,7 @@ export const limits = createViewCommand({
       type: 'string',
       value: 'RULE',
       choices: RULES,
-      help: `${RULES.join(', ')}; default: that of the index, or the first.`,
+      help: `${RULES.join(', ')}; default: the rule of the index, or the first of these.`,
     },
     by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer. Default: ISSUER.' },
   },
@@ -36,19 +36,24 @@ export const limits = createViewCommand({
 });
 
 export const factorRisk = createViewCommand({
-  summary: 'Active variance of a stored run against a benchmark, by factor and specific.',
+  summary: 'Split the active variance of a stored run against a benchmark into factors and specific risk.',
   words: [INDEX],
   flags: {
     ...RUN,
     benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
-    model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors. Default: market_sector.' },
+    model: {
+      type: 'string',
+      value: MODELS.join('|'),
+      choices: MODELS,
+      help: 'Model of the factors. Default: market_sector.',
+    },
     'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
     factors: {
       type: 'number',
       value: 'N',
       help: 'Number of principal components for the model statistical. Default: 5.',
     },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last of the run.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
   },
   examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
   async ask(client, [index_id = ''], flags) {
@@ -75,10 +80,10 @@ export const factorRisk = createViewCommand({
 const createRow = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
 
 export const termStructure = createViewCommand({
-  summary: 'Fair values of futures on an index by expiry.',
+  summary: 'Print fair values of futures on an index by expiry.',
   words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
   flags: {
-    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot. Default: the last of the run.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot level. Default: the last date of the run.' },
     rate: { type: 'number', value: 'R', help: 'Annual risk-free rate, as a fraction. Default: 0.' },
     yield: { type: 'number', value: 'Y', help: 'Annual dividend yield, as a fraction. Default: 0.' },
     borrow: { type: 'number', value: 'B', help: 'Annual borrow rate, as a fraction. Default: 0.' },

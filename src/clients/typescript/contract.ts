@@ -3,11 +3,11 @@
 export interface AcceptedFinding {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Security or series; null for the index as a whole. */
+  /** Security or series; null for the whole index. */
   readonly identifier: string | null;
-  /** Finding in a sentence. */
+  /** Description of the finding in a sentence. */
   readonly message: string;
-  /** Number and limit; null for a finding without a number. */
+  /** Value and limit; null for a finding without a value. */
   readonly measure: CheckMeasure | null;
 }
 
@@ -19,58 +19,58 @@ export interface AccountBacktestJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: AccountBacktestView | null;
 }
 
 export interface AccountBacktestRequest {
-  /** Default: a generated id. */
+  /** Id of the result. Default: a generated id. */
   readonly backtest_id?: string | null | undefined;
-  /** The account as it is before the first session. */
+  /** Account before the first session. */
   readonly account: PersonalAccount;
   /** Stored factor model. */
   readonly risk_model: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: BatchObjective | undefined;
-  /** Constraint rows; without rows the weights are long only and sum to 1. */
+  /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints?: readonly BatchRow[] | undefined;
-  /** Trades are whole shares. */
+  /** True limits trades to whole shares. */
   readonly whole_shares?: boolean | undefined;
-  /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
+  /** Maximum number of branches per account if rounding leaves a gap; 0 turns the search off. */
   readonly search_nodes?: number | undefined;
-  /** First day; the lots are those held on it. */
+  /** First day. The lots are those held on this day. */
   readonly start: string;
   /** Default: the last session of the data. */
   readonly end?: string | null | undefined;
-  /** The account trades on its first session, and on the first of each month, quarter or year. */
+  /** Frequency of the trades. The account trades on its first session, and on the first session of each month, quarter or year. */
   readonly rebalance?: 'monthly' | 'quarterly' | 'yearly' | undefined;
   /** Tax rate of dividends. */
   readonly dividend_rate?: number | undefined;
@@ -89,7 +89,7 @@ export interface AccountBacktestView {
   readonly end: string;
   /** Value on the last session. */
   readonly final_value: number;
-  /** Value less the tax of the year that has not been paid yet. */
+  /** Value less the unpaid tax of the year. */
   readonly final_value_after_tax: number;
   /** Annual return of the value after tax. */
   readonly annual_return_after_tax: number;
@@ -109,7 +109,7 @@ export interface AccountBacktestView {
     readonly value: number;
     /** Cash at the close: cash of the previous session plus the entries of this session. */
     readonly cash: number;
-    /** Tax of the year so far that has not been paid yet. */
+    /** Unpaid tax of the year so far. */
     readonly accrued_tax: number;
   }[];
   /** Rebalances of the account. */
@@ -120,9 +120,9 @@ export interface AccountBacktestView {
     readonly status: string;
     /** Number of trades. */
     readonly trades: number;
-    /** One-way, as a fraction of the value. */
+    /** One-way turnover, as a fraction of the value. */
     readonly turnover: number;
-    /** Annual, after the trades. */
+    /** Annual tracking error after the trades. */
     readonly tracking_error: number;
     /** Gap of the certificate. */
     readonly gap: number;
@@ -168,9 +168,9 @@ export interface AccountBacktestView {
     /** Start of the holding period. */
     readonly acquired: string;
   }[];
-  /** SHA-256 of the store content that was read. */
+  /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
 }
 
@@ -179,37 +179,37 @@ export interface AccountDefaults {
   readonly cash?: number | undefined;
   /** Securities that are sold and not bought. */
   readonly exclusions?: readonly string[] | undefined;
-  /** Weights added to those of the parent, by security. */
+  /** Weights that are added to the weights of the parent, by security. */
   readonly tilts?: Readonly<Record<string, number>> | undefined;
   /** Maximum annual tracking error. */
   readonly tracking_error_limit?: number | null | undefined;
   /** Minimum trade, in money. */
   readonly minimum_trade?: number | undefined;
-  /** Groups of securities that count as the same for wash sales. */
+  /** Groups of securities that are treated as identical for wash sales. */
   readonly substitutes?: readonly (readonly string[])[] | undefined;
-  /** Rates, and rules of the tax. */
+  /** Rates and rules of the tax. */
   readonly tax?: {
     /** Tax rate of short-term gains. */
     readonly short_rate?: number | undefined;
-    /** Rate of gains after more than one year. */
+    /** Tax rate of long-term gains (after more than one year). */
     readonly long_rate?: number | undefined;
     /** Losses carried forward, in money. */
     readonly carry_forward?: number | undefined;
-    /** Days before and after a sale at a loss. */
+    /** Number of days before and after a sale at a loss. */
     readonly wash_sale_days?: number | undefined;
-    /** Losses within the window are disallowed and added to the basis, or not realised. */
+    /** Treatment of losses within the window: they are disallowed and added to the basis, or sales with such losses are not made. */
     readonly wash_sales?: 'disallow' | 'forbid' | undefined;
     /** Order in which lots of a security are sold: lowest tax, highest cost, or oldest first. */
     readonly lot_method?: 'specific' | 'hifo' | 'fifo' | undefined;
-    /** Short-term and long-term gains offset each other, or each only itself. */
+    /** Short-term and long-term gains offset each other, or each offsets only losses of the same term. */
     readonly netting?: 'us' | 'separate' | undefined;
     /** Weight of taxes in the objective. */
     readonly weight?: number | undefined;
-    /** Value of a net loss carried forward, per unit; at most the long-term rate. */
+    /** Value of one unit of net loss carried forward; at most the long-term rate. */
     readonly loss_value?: number | undefined;
-    /** Maximum net gains of the year less losses carried forward, in money. */
+    /** Maximum net gains of the year, less losses carried forward, in money. */
     readonly budget?: number | null | undefined;
-    /** Net gains realised this year before this trade, in money. */
+    /** Net gains realised this year before these trades, in money. */
     readonly realised?: {
       /** Short-term. */
       readonly short?: number | undefined;
@@ -233,41 +233,41 @@ export interface AccountLot {
 export interface AccountTax {
   /** Tax rate of short-term gains. */
   readonly short_rate?: number | undefined;
-  /** Rate of gains after more than one year. */
+  /** Tax rate of long-term gains (after more than one year). */
   readonly long_rate?: number | undefined;
   /** Losses carried forward, in money. */
   readonly carry_forward?: number | undefined;
-  /** Net gains realised this year before this trade, in money. */
+  /** Net gains realised this year before these trades, in money. */
   readonly realised?: {
     /** Short-term. */
     readonly short?: number | undefined;
     /** Long-term. */
     readonly long?: number | undefined;
   } | undefined;
-  /** Days before and after a sale at a loss. */
+  /** Number of days before and after a sale at a loss. */
   readonly wash_sale_days?: number | undefined;
-  /** Losses within the window are disallowed and added to the basis, or not realised. */
+  /** Treatment of losses within the window: they are disallowed and added to the basis, or sales with such losses are not made. */
   readonly wash_sales?: 'disallow' | 'forbid' | undefined;
   /** Order in which lots of a security are sold: lowest tax, highest cost, or oldest first. */
   readonly lot_method?: 'specific' | 'hifo' | 'fifo' | undefined;
-  /** Short-term and long-term gains offset each other, or each only itself. */
+  /** Short-term and long-term gains offset each other, or each offsets only losses of the same term. */
   readonly netting?: 'us' | 'separate' | undefined;
   /** Weight of taxes in the objective. */
   readonly weight?: number | undefined;
-  /** Value of a net loss carried forward, per unit; at most the long-term rate. */
+  /** Value of one unit of net loss carried forward; at most the long-term rate. */
   readonly loss_value?: number | undefined;
-  /** Maximum net gains of the year less losses carried forward, in money. */
+  /** Maximum net gains of the year, less losses carried forward, in money. */
   readonly budget?: number | null | undefined;
 }
 
 export interface ActionChoice {
-  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
+  /** `take_up`: subscribe for all new shares of a rights issue, with cash from outside; `sell`: sell the rights at their theoretical value; the cash leaves the index; `sell_to_fund`: sell enough rights to pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: accept the cash of an offer of cash or shares, or of a scrip dividend; the cash leaves the index; `accept_shares`: accept the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
-  /** At prices that change only because of the action. */
+  /** Values at prices that change only because of the action. */
   readonly weight_after: number;
   /** Index shares. */
   readonly shares_after: number;
-  /** Per share held before, in the currency of the security; negative if the holder pays. */
+  /** Cash per share held before, in the currency of the security; negative if the holder pays. */
   readonly cash: number;
   /** Shares of another security; null if there are none. */
   readonly received: ReceivedShares | null;
@@ -276,9 +276,9 @@ export interface ActionChoice {
 export interface ActionDecision {
   /** Decision about the action. */
   readonly decision: 'confirmed' | 'rejected' | 'reopened';
-  /** Terms on which it was decided. */
+  /** Terms of the action at the time of the decision. */
   readonly terms: ActionTerms;
-  /** Other sources, as compared by the person. */
+  /** Other sources with which the person compared the action. */
   readonly sources: readonly ActionSource[];
   /** Comment; null if there is none. */
   readonly comment: string | null;
@@ -305,25 +305,25 @@ export interface ActionFacts {
   readonly sources: readonly ActionSource[];
   /** Differences between the store and these sources. */
   readonly differences: readonly string[];
-  /** Effect on each index whose run holds the security. */
+  /** Effect on each index with a run that holds the security. */
   readonly effects: readonly DeskActionEffect[];
 }
 
 export interface ActionSource {
   /** Source, such as the notice of the issuer. */
   readonly name: string;
-  /** Its value; null if it has none. */
+  /** Value in this source; null if it has none. */
   readonly value: number | null;
-  /** Its ex-date; null if it has none. */
+  /** Ex-date in this source; null if it has none. */
   readonly ex_date: string | null;
 }
 
 export interface ActionSourceInput {
   /** Source, such as the notice of the issuer. */
   readonly name: string;
-  /** Its value; null if it has none. */
+  /** Value in this source; null if it has none. */
   readonly value?: number | null | undefined;
-  /** Its ex-date; null if it has none. */
+  /** Ex-date in this source; null if it has none. */
   readonly ex_date?: string | null | undefined;
 }
 
@@ -334,7 +334,7 @@ export interface ActionTerms {
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** First day without the entitlement. */
   readonly ex_date: string;
-  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  /** Value as in the store: an amount per share, a multiplier or a ratio, depending on the type. */
   readonly value: number;
   /** Null: unknown. */
   readonly pay_date: string | null;
@@ -342,86 +342,86 @@ export interface ActionTerms {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
-  /** Of a merger, money paid per share in addition to shares. */
+  /** Cash that a merger pays per share in addition to shares. */
   readonly cash: number | null;
 }
 
-/** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
+/** The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it. */
 export interface ActionsCheck {
   readonly check: 'actions';
   /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity: 'block' | 'warn';
-  /** Calendar days after the session that are checked. */
+  /** Number of calendar days after the session that are checked. */
   readonly days_ahead: number;
 }
 
-/** Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after. */
+/** The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it. */
 export interface ActionsCheckInput {
   readonly check: 'actions';
   /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Calendar days after the session that are checked. */
+  /** Number of calendar days after the session that are checked. */
   readonly days_ahead?: number | undefined;
 }
 
 export interface ActionsView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Last date of the run. */
   readonly as_of: string;
-  /** By ex-date and security; the last 10,000. */
+  /** The last 10,000 actions, sorted by ex-date and security. */
   readonly actions: readonly IndexAction[];
   /** Number of actions in the window. */
   readonly actions_total: number;
 }
 
-/** Each active weight (weight minus index weight) is between two bounds. */
+/** Each active weight (weight less index weight) is between two bounds. */
 export interface ActiveBoundsParams {
   /** Smallest active weight. Unit: fraction. */
   readonly lower: number;
   /** Largest active weight. Unit: fraction. */
   readonly upper: number;
-  /** Securities of the row. Default: all. */
+  /** Securities of the constraint. Default: all securities. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveBoundsParams | undefined;
 }
 
-/** The active weight of each group (weight minus index weight) is between two bounds. */
+/** The active weight of each group (weight less index weight) is between two bounds. */
 export interface ActiveGroupBoundsParams {
   /** Reference column of the groups. */
   readonly field: string;
-  /** Groups of the row. Default: every group. */
+  /** Groups of the constraint. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest active weight of a group. Unit: fraction. */
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
-  /** Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none. */
+  /** Limit of groups with a small index weight: a multiple of the index weight instead of `upper`. Default: no such limit. */
   readonly small_group?: SmallGroup | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
@@ -432,7 +432,7 @@ export interface ActiveRiskPayload {
   readonly benchmark: string;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** Share of the weights that the estimate covers. */
+  /** Fraction of the weights that the estimate covers. */
   readonly covered_weight: number;
   /** Contributions of securities that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
@@ -442,9 +442,9 @@ export interface ActiveRiskPayload {
   readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
   /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels, at which the estimation period starts. */
+  /** First date of the levels of the run. The estimation period begins on this date. */
   readonly window_start: string | null;
-  /** Last date of the run's levels. */
+  /** Last date of the levels of the run. */
   readonly window_end: string | null;
 }
 
@@ -452,21 +452,21 @@ export interface ActiveRiskPayload {
 export interface ActiveShareParams {
   /** Largest active share. Unit: fraction. */
   readonly limit: number;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ActiveShareRow {
   readonly type: 'ActiveShare';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ActiveShareParams | undefined;
 }
 
-/** The proposed adjustment, and the reason. */
+/** Proposed adjustment, and its reason. */
 export interface AdjustmentChoice {
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
@@ -476,7 +476,7 @@ export interface AdjustmentChoice {
   readonly others: readonly OtherAdjustment[];
 }
 
-/** Every operand must pass. */
+/** True if every operand is true. */
 export interface AllNode {
   readonly node: 'all';
   /** Nodes in any order. */
@@ -485,7 +485,7 @@ export interface AllNode {
   readonly text?: string | undefined;
 }
 
-/** Every operand must pass. */
+/** True if every operand is true. */
 export interface AllNodeInput {
   readonly node: 'all';
   /** Nodes in any order. */
@@ -501,20 +501,20 @@ export interface AmendFacts {
   readonly index_id: string;
   /** True for a deletion of the index. */
   readonly deletes: boolean;
-  /** Change of the whole history, then amendments by date. */
+  /** Change of the whole history, followed by amendments by date. */
   readonly changes: readonly DefinitionChange[];
 }
 
 export interface Amendment {
-  /** The first review on or after this date follows the new version; earlier reviews follow the previous version. */
+  /** The new version applies from the first review on or after this date. Earlier reviews use the previous version. */
   readonly effective_from: string;
   /** Date on which clients were informed. */
   readonly announced?: string | undefined;
   /** Free text. */
   readonly reason?: string | undefined;
-  /** Rebalances on the first session on or after the date instead of waiting for the next review. */
+  /** True rebalances on the first session on or after the date, instead of at the next review. */
   readonly rebalance?: boolean | undefined;
-  /** JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole. */
+  /** JSON merge patch (RFC 7396) of the document. It can change the members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding. Arrays are replaced as a whole. */
   readonly changes: Readonly<Record<string, unknown>>;
 }
 
@@ -525,7 +525,7 @@ export interface AnnouncedDividend {
   readonly identifier: string;
   /** Per share, in the currency of the security. */
   readonly dividend: number;
-  /** Index points; negative where short positions pay more. */
+  /** Index points; negative if short positions pay more than long positions receive. */
   readonly points: number;
   /** Points after withholding tax, as reinvested by a net return index. */
   readonly net_points: number;
@@ -535,21 +535,21 @@ export interface AnnouncedDividend {
   readonly announced: string | null;
 }
 
-/** Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates. */
+/** Announced dividends after as_of, as known on as_of, for the holdings, prices and exchange rates of as_of. */
 export interface AnnouncedDividends {
-  /** By ex-date and security; the first 10,000. */
+  /** The first 10,000 dividends, sorted by ex-date and security. */
   readonly dividends: readonly AnnouncedDividend[];
   /** Number of announced dividends. */
   readonly dividends_total: number;
-  /** Index points; negative where short positions pay more. */
+  /** Index points; negative if short positions pay more than long positions receive. */
   readonly points: number;
   /** Points after withholding tax, as reinvested by a net return index. */
   readonly net_points: number;
-  /** Points over the level on as_of. */
+  /** Points divided by the level on as_of. */
   readonly yield: number;
 }
 
-/** At least one operand must pass. */
+/** True if at least one operand is true. */
 export interface AnyNode {
   readonly node: 'any';
   /** Nodes in any order. */
@@ -558,7 +558,7 @@ export interface AnyNode {
   readonly text?: string | undefined;
 }
 
-/** At least one operand must pass. */
+/** True if at least one operand is true. */
 export interface AnyNodeInput {
   readonly node: 'any';
   /** Nodes in any order. */
@@ -567,37 +567,37 @@ export interface AnyNodeInput {
   readonly text?: string | undefined;
 }
 
-/** A request for the agreement of a second person. */
+/** Request for the approval of a second person. */
 export interface Approval {
-  /** From 1, without a gap. */
+  /** Number, from 1 without gaps. */
   readonly approval_id: number;
-  /** Change that is requested. */
+  /** Requested change. */
   readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive';
   /** Id of the index, schedule or data store concerned. */
   readonly subject: string;
   /** State of the approval. */
   readonly state: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired';
-  /** The change in a sentence. */
+  /** Description of the change in a sentence. */
   readonly summary: string;
-  /** Facts for the decision, by kind; null of a request before this member existed. */
+  /** Facts for the decision, by kind. Null for requests of earlier versions that do not store them. */
   readonly facts: PublishFacts | RestateFacts | AmendFacts | ActionFacts | OverrideFacts | WaiveFacts | null;
-  /** The members of `facts`, in no fixed form. */
+  /** Members of `facts`. They have no fixed form. */
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Day of a schedule that requests it; null for a request of a person. */
+  /** Day of the schedule that requests the change; null for a request of a person. */
   readonly schedule_day: RequestingDay | null;
-  /** SHA-256 of what is approved. A change with any other content needs another approval. */
+  /** SHA-256 of the approved content. A change with different content needs another approval. */
   readonly digest: string;
   /** Time of the request. */
   readonly requested_at: string;
-  /** Name of the key that requests it. */
+  /** Name of the key of the request. */
   readonly requested_by: string;
-  /** Time after which it can no longer be approved or used. */
+  /** Time after which the request can no longer be approved or used. */
   readonly expires_at: string;
-  /** Persons who have to agree, with the one who requests it. */
+  /** Number of people who must agree, including the requester. */
   readonly persons: number;
-  /** Persons who have not agreed yet. */
+  /** Number of people who have not agreed yet. */
   readonly missing: number;
-  /** Request, comments and decisions, in their order. */
+  /** Request, comments and decisions, in order. */
   readonly history: readonly ApprovalStep[];
 }
 
@@ -609,7 +609,7 @@ export interface ApprovalCollection {
 }
 
 export interface ApprovalDecisionRequest {
-  /** `withdraw` is for the person who requested it. */
+  /** Decision about the request. Only the person who requested the change can use `withdraw`. */
   readonly decision: 'approve' | 'reject' | 'withdraw' | 'comment';
   /** Comment; required for a rejection. */
   readonly comment?: string | null | undefined;
@@ -618,9 +618,9 @@ export interface ApprovalDecisionRequest {
 export interface ApprovalRule {
   /** Change. */
   readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive';
-  /** Number of persons who have to agree, including the requester. */
+  /** Number of people who must agree, including the requester. */
   readonly persons: number;
-  /** Names or ids of keys that may approve; null for every key with the scope. */
+  /** Names or ids of keys that can approve; null for every key with the scope. */
   readonly approvers: readonly string[] | null;
 }
 
@@ -640,27 +640,27 @@ export interface ApprovalStep {
 export interface ApprovedClose {
   /** The date. */
   readonly date: string;
-  /** Price return level; null if none. */
+  /** Price return level; null if there is none. */
   readonly price: number | null;
-  /** Total return level; null if none. */
+  /** Total return level; null if there is none. */
   readonly total: number | null;
-  /** Net return level; null if none. */
+  /** Net return level; null if there is none. */
   readonly net: number | null;
 }
 
 export interface ApprovedLevels {
-  /** Price return level; null if none. */
+  /** Price return level; null if there is none. */
   readonly price: number | null;
-  /** Total return level; null if none. */
+  /** Total return level; null if there is none. */
   readonly total: number | null;
-  /** Net return level; null if none. */
+  /** Net return level; null if there is none. */
   readonly net: number | null;
 }
 
 /** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNode {
   readonly node: 'arithmetic';
-  /** Operator between the operands; ^ is a power. */
+  /** Operator between the operands. ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
@@ -671,7 +671,7 @@ export interface ArithmeticNode {
 /** Operands from left to right; a single operand of - is negated. */
 export interface ArithmeticNodeInput {
   readonly node: 'arithmetic';
-  /** Operator between the operands; ^ is a power. */
+  /** Operator between the operands. ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
@@ -680,97 +680,97 @@ export interface ArithmeticNodeInput {
 }
 
 export interface AssetView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison. */
+  /** Covariance of the returns with the returns of the reference, divided by the variance of the returns of the reference. */
   readonly beta: number;
   /** Correlation of the returns. */
   readonly correlation: number;
-  /** Return less the return of the comparison. */
+  /** Return less the return of the reference. */
   readonly excess_return: number;
   /** Return of the run over the same dates. */
   readonly index_return: number;
-  /** Last level over the first, less 1. */
+  /** Last level divided by the first, less 1. */
   readonly total_return: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** Number of dates used. */
   readonly observations: number;
-  /** Rebalances that held the security. */
+  /** Rebalances at which the run held the security. */
   readonly rebalances_held: number;
   /** CLOSE on the dates of the run. */
   readonly price: SeriesPayload;
-  /** Applied weight on each rebalance date that included the security. */
+  /** Applied weight on each rebalance date on which the run held the security. */
   readonly weight_history: Readonly<Record<string, number>>;
   /** Weight before capping, on the same dates. */
   readonly raw_weight_history: Readonly<Record<string, number>>;
 }
 
 export interface AttributionView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** By contribution, largest first, then identifier. */
+  /** Securities, sorted by contribution (largest first) and identifier. */
   readonly contributions: readonly ContributionPayload[];
   /** Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum. */
   readonly contributions_sum: number;
-  /** Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none. */
+  /** Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts. */
   readonly overlay_parts_sum: number | null;
-  /** Return of an overlay apart from its constituents; both sum to the total return. Null for other indices. */
+  /** Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices. */
   readonly overlay_parts: readonly OverlayPart[] | null;
-  /** Last level over the first, less 1. */
+  /** Last level divided by the first, less 1. */
   readonly total_return: number;
   /** Number of periods. */
   readonly periods: number;
   /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** Residual, of the size of rounding errors. */
+  /** Residual, which contains only rounding errors. */
   readonly residual: number;
-  /** Return of the index minus the return of the index without its cap; null if there is no cap. */
+  /** Return of the index less the return of the same index without its cap; null if there is no cap. */
   readonly cap_drag: number | null;
-  /** Effect of transaction costs; null at zero cost. */
+  /** Effect of transaction costs; null without costs. */
   readonly cost_drag: number | null;
   /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string | null;
   /** Requested value; the last date of the run if omitted. */
   readonly requested_end: string | null;
-  /** End of the first complete period: a session after the first date of the window. A full timestamp. */
+  /** End of the first complete period, which is the session after the first date of the window. A full timestamp. */
   readonly start: string;
-  /** Latest date of the run at or before the requested end. A full timestamp. */
+  /** Latest date of the run on or before the requested end. A full timestamp. */
   readonly end: string;
 }
 
 export interface AuditEntry {
-  /** From 1, without a gap. */
+  /** Number, from 1 without gaps. */
   readonly seq: number;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; for the result of a job, of the key that started it; `local` without authentication. */
+  /** Name of the key; for the result of a job, name of the key that started it; `local` without authentication. */
   readonly author: string;
-  /** Id of that key, or `sub:` and the subject of the token; absent without authentication. */
+  /** Id of the key, or `sub:` and the subject of the token; absent without authentication. */
   readonly key_id?: string | undefined;
   /** Id of the request; empty for a write of the service itself. */
   readonly request_id: string;
-  /** Note of the client on its write. */
+  /** Note from the header X-Change-Note. */
   readonly note: string | null;
   /** Action on the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated' | 'cancelled' | 'refused' | 'read';
   /** Kind of the document, or of the other subject. */
   readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read';
-  /** Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read. */
+  /** Id of the subject. For a run, the id of the index; for a publication with a number and for a data version, the id of the index or store. For a refused key, its address; for a read, the path. */
   readonly id: string;
   /** Id of the run; absent for other kinds. */
   readonly run_id?: string | undefined;
-  /** The version created; null for kinds without versions. */
+  /** Version that the write created; null for kinds without versions. */
   readonly version: number | null;
   /** SHA-256 of the written content; null for a deletion. */
   readonly etag: string | null;
@@ -781,41 +781,41 @@ export interface AuditEntry {
 }
 
 export interface AuditHead {
-  /** Number of the last entry; 0 of an empty log. */
+  /** Number of the last entry; 0 for an empty log. */
   readonly seq: number;
   /** Hash of the last entry. */
   readonly hash: string;
 }
 
 export interface AuditLog {
-  /** Position and hash of the last entry, to be kept outside the service. */
+  /** Position and hash of the last entry. Record them outside the service. */
   readonly head: AuditHead;
-  /** Signatures of the log after `after`; each reading signs the log up to its end. */
+  /** Signatures of the log after `after`. Each request for the log signs it up to its end. */
   readonly seals: readonly AuditSeal[];
-  /** Keys that signed it, oldest first. */
+  /** Keys of the signatures, oldest first. */
   readonly keys: readonly PublicKey[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
-  /** In the order of the log. */
+  /** Entries, in the order of the log. */
   readonly entries: readonly AuditEntry[];
 }
 
 export interface AuditSeal {
-  /** Number of the last entry that it covers. */
+  /** Number of the last entry that the seal covers. */
   readonly seq: number;
   /** Hash of that entry, which depends on all earlier entries. */
   readonly entry_hash: string;
-  /** Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained. */
+  /** Hash of the previous seal; 64 zeros in the first seal; absent in seals of earlier versions, which were not chained. */
   readonly previous?: string | undefined;
   /** Time of the signature, ISO-8601 UTC with offset. */
   readonly at: string;
   /** SHA-256 of the canonical JSON of the seal without hash and signature. */
   readonly hash: string;
-  /** Key that signed it, as for published logs. */
+  /** Key of the signature, as for published logs. */
   readonly key_id: string;
-  /** Ed25519 over the 32 bytes of hash, in base64. */
+  /** Ed25519 signature of the 32 bytes of hash, in base64. */
   readonly signature: string;
 }
 
@@ -827,30 +827,30 @@ export interface BackfilledDays {
 export interface BacktestBatch {
   /** One entry for each id, in the order of the request. */
   readonly backtests: readonly BacktestBatchEntry[];
-  /** Entries with a job. */
+  /** Number of entries with a job. */
   readonly queued: number;
-  /** Entries whose stored run is not stale. */
+  /** Number of entries with a stored run that is current. */
   readonly current: number;
-  /** Entries with an error. */
+  /** Number of entries with an error. */
   readonly refused: number;
 }
 
 export interface BacktestBatchEntry {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** `queued`: a job runs it. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`. */
+  /** `queued`: a job runs the backtest. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`. */
   readonly outcome: 'queued' | 'current' | 'refused';
-  /** Set only if queued. */
+  /** Job of the entry; only if it is queued. */
   readonly job: BacktestJobStatus | null;
-  /** Set only if refused: the error of a backtest of this id. */
+  /** Error of the backtest of this id; only if it is refused. */
   readonly error: ErrorDetail | null;
 }
 
-/** The terms apply to every id, as in a single backtest. With `if_stale`, omitted terms are those of the stored run of each id. */
+/** The settings apply to every id, as in a single backtest. With `if_stale`, omitted settings have the values of the stored run of each id. */
 export interface BacktestBatchRequest {
-  /** External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE. */
+  /** Benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day. Default: the base date of the index. Earlier days are not possible. */
   readonly start?: string | null | undefined;
   /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
@@ -858,15 +858,15 @@ export interface BacktestBatchRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
+  /** Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
-  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  /** Data store of the run, for an index without a store. Default: the active store. */
   readonly store_id?: string | undefined;
-  /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
+  /** Run only if the stored run is stale for this request; otherwise return its result. Omitted fields have the values of the stored run. */
   readonly if_stale?: boolean | undefined;
-  /** Indices and strategies, at most 500; duplicates count once. */
+  /** Indices and strategies, at most 500. Duplicates are counted once. */
   readonly ids: readonly string[];
 }
 
@@ -878,50 +878,50 @@ export interface BacktestJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: BacktestRunResult | null;
 }
 
 export interface BacktestMetrics {
-  /** (1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day. A fraction. */
+  /** (1 + total_return)^(y / n) - 1, where y is the number of sessions per year: 252, or 365 if the calendar trades every day. A fraction. */
   readonly annualised_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility. */
+  /** Mean return x sessions per year / volatility, with a risk-free rate of 0; 0 without volatility. */
   readonly sharpe_ratio: number;
-  /** Last level over the first, less 1. A fraction. */
+  /** Last level divided by the first, less 1. A fraction. */
   readonly total_return: number;
-  /** total_return less that of the tracked index; null if the index itself is measured. */
+  /** total_return less the total return of the tracked index; null if the index is measured. */
   readonly tracking_difference: number | null;
-  /** Annualised standard deviation of return differences to the tracked index; null if the index itself is measured. */
+  /** Annualised standard deviation of the return differences to the tracked index; null if the index is measured. */
   readonly tracking_error: number | null;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
@@ -930,16 +930,16 @@ export interface BacktestMetrics {
 export interface BacktestRecordCollection {
   /** Stored records by id. */
   readonly backtests: readonly BacktestRecordRow[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface BacktestRecordRow {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -947,11 +947,11 @@ export interface BacktestRecordRow {
   readonly run_at: string | null;
 }
 
-/** Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field. */
+/** Default of an omitted field. With `if_stale`, the value of the stored run; otherwise the value of the strategy, if one is run; otherwise the default of the field. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE. */
+  /** Benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE. */
   readonly benchmark?: BenchmarkRefInput | string | null | undefined;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day. Default: the base date of the index. Earlier days are not possible. */
   readonly start?: string | null | undefined;
   /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
@@ -959,24 +959,24 @@ export interface BacktestRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
+  /** Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
-  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  /** Data store of the run, for an index without a store. Default: the active store. */
   readonly store_id?: string | undefined;
-  /** Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run. */
+  /** Run only if the stored run is stale for this request; otherwise return its result. Omitted fields have the values of the stored run. */
   readonly if_stale?: boolean | undefined;
 }
 
 export interface BacktestResultSummary {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: BookPayload | null;
-  /** Books of the index: target and optimised. */
+  /** Series of the index: target and optimised. */
   readonly index: IndexBooksPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
@@ -994,13 +994,13 @@ export interface BacktestResultSummary {
   readonly findings: readonly Finding[];
   /** SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results. */
   readonly run_hash: string;
-  /** SHA-256 of the store content that was read. */
+  /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
   /** Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run. */
   readonly extended_from: string | null;
-  /** Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
+  /** Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
@@ -1009,15 +1009,15 @@ export interface BacktestRunResult {
   readonly annual_returns: Readonly<Record<string, number>>;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: RelativeMetricsPayload | null;
-  /** Level against its running peak; 0 at a high. */
+  /** Level relative to its running peak, less 1; 0 at a high. */
   readonly drawdown: SeriesPayload;
-  /** The tracked index rebased to 100 on the same dates. */
+  /** Level of the tracked index, rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
-  /** Version of the index or strategy; null if it has none, absent in results of earlier versions. */
+  /** Version of the index or strategy. Null if it has none; absent in results of earlier versions. */
   readonly index_version?: number | null | undefined;
   /** Initial capital of the portfolio. */
   readonly initial_capital: number;
-  /** The level, 100 at the start. */
+  /** Level, 100 at the start. */
   readonly level: SeriesPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
@@ -1025,11 +1025,11 @@ export interface BacktestRunResult {
   readonly price_gaps: readonly PriceGapPayload[];
   /** For each rebalance, the session of the prices of its trades. */
   readonly rebalance_pricing: readonly RebalancePricingPayload[];
-  /** Compositions in the run, preceded by the composition in force at the start. */
+  /** Compositions of the run, beginning with the composition in force at the start. */
   readonly rebalances: readonly RebalanceSnapshot[];
-  /** Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result. */
+  /** Total number of compositions. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result. */
   readonly rebalances_total: number;
-  /** Returns of the level, from the second date on. */
+  /** Returns of the level, beginning with the second date. */
   readonly returns: SeriesPayload;
   /** Transaction costs paid. */
   readonly total_costs: number;
@@ -1037,49 +1037,49 @@ export interface BacktestRunResult {
   readonly findings: readonly Finding[];
   /** SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results. */
   readonly run_hash: string;
-  /** SHA-256 of the store content that was read. */
+  /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
   /** Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run. */
   readonly extended_from: string | null;
-  /** Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
+  /** Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BarChartBlock {
   readonly kind: 'bar_chart';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id: string | null;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
-  /** Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`. */
+  /** Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: largest weights on the last date; `sector_weights`: weight of each sector on the last date, beginning with the largest; `contributions`: largest contributors to the return of the portfolio, followed by the largest detractors; `liquidation`: fraction of a portfolio of `aum` that can be sold within a number of days at a tenth of the daily volume; the portfolio held the index before its latest rebalance; empty for an overlay; `literal`: the values of `values`. */
   readonly source: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'liquidation' | 'literal';
-  /** Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed. */
+  /** Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown; several further sectors are added up. */
   readonly limit: number;
   /** Value of the portfolio that is sold, in the currency of the index. */
   readonly aum: number;
-  /** Label to value, for a literal chart. */
+  /** Values by label, for a literal chart. */
   readonly values: Readonly<Record<string, number>> | null;
 }
 
 export interface BarChartBlockInput {
   readonly kind: 'bar_chart';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id?: string | null | undefined;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`. */
+  /** Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: largest weights on the last date; `sector_weights`: weight of each sector on the last date, beginning with the largest; `contributions`: largest contributors to the return of the portfolio, followed by the largest detractors; `liquidation`: fraction of a portfolio of `aum` that can be sold within a number of days at a tenth of the daily volume; the portfolio held the index before its latest rebalance; empty for an overlay; `literal`: the values of `values`. */
   readonly source?: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'liquidation' | 'literal' | undefined;
-  /** Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed. */
+  /** Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown; several further sectors are added up. */
   readonly limit?: number | undefined;
   /** Value of the portfolio that is sold, in the currency of the index. */
   readonly aum?: number | undefined;
-  /** Label to value, for a literal chart. */
+  /** Values by label, for a literal chart. */
   readonly values?: Readonly<Record<string, number>> | null | undefined;
 }
 
@@ -1087,11 +1087,11 @@ export interface BarChartBlockInput {
 export interface BatchAccount {
   /** Id of the account; null if it has none. */
   readonly account_id: string | null;
-  /** optimal: the gap is at most 1e-8 of the value; feasible: the gap is larger; infeasible: see `conflicts`; refused: see `findings`. */
+  /** `optimal`: the gap is at most 1e-8 of the value. `feasible`: the gap is larger. `infeasible`: see `conflicts`. `refused`: see `findings`. */
   readonly status: 'optimal' | 'feasible' | 'infeasible' | 'refused';
   /** Reasons why the account was refused. */
   readonly findings: readonly Finding[];
-  /** Sales by lot, and purchases; none for an infeasible account. */
+  /** Sales by lot, and purchases. Empty for an infeasible account. */
   readonly trades?: readonly BatchTrade[] | undefined;
   /** Lots after the trades; null for an account of more than 500 lots. */
   readonly lots_after?: readonly BatchLot[] | null | undefined;
@@ -1101,7 +1101,7 @@ export interface BatchAccount {
   readonly cash?: number | undefined;
   /** Trading costs. */
   readonly costs?: number | undefined;
-  /** Annual, after the trades. */
+  /** Annual tracking error after the trades. */
   readonly tracking_error?: number | undefined;
   /** Tax of the year after the trades, in money. */
   readonly tax?: number | undefined;
@@ -1109,11 +1109,11 @@ export interface BatchAccount {
   readonly tax_saved?: number | undefined;
   /** Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied. */
   readonly conflicts?: readonly string[] | undefined;
-  /** Amount by which each of these rules would have to be relaxed if all other rules of the account are kept: tracking error, weight (for exclusions: the weight that stays), or money for the budget. Null for rules without an amount, and if no amount suffices. */
+  /** Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient. */
   readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
-  /** Weight of each excluded security that has to stay if the other rules are kept. */
+  /** Weight of each excluded security that must remain if all other rules are satisfied. */
   readonly conflict_exclusions?: Readonly<Record<string, number>> | undefined;
-  /** Proof of the gap, which can be checked without a solver. */
+  /** Proof of the gap, which can be verified without a solver. */
   readonly certificate?: BatchCertificate | undefined;
 }
 
@@ -1126,7 +1126,7 @@ export interface BatchAccounts {
   readonly block: number;
   /** Number of blocks. */
   readonly blocks: number;
-  /** In the order of the request. */
+  /** Entries, in the order of the request. */
   readonly accounts: readonly BatchAccount[];
 }
 
@@ -1141,7 +1141,7 @@ export interface BatchCertificate {
   readonly primal_residual: number;
   /** Proofs for net long-term gains and for net long-term losses. */
   readonly sides: readonly {
-    /** 0: net long-term gains, 1: net long-term losses. */
+    /** 0 for the side of net long-term gains, 1 for the side of net long-term losses. */
     readonly side: number;
     /** Bound of this side. */
     readonly bound: number;
@@ -1155,23 +1155,23 @@ export interface BatchCertificate {
 }
 
 export interface BatchCollection {
-  /** Newest first; the refused accounts are in the job. */
+  /** Batches, newest first. The job of a batch contains the refused accounts. */
   readonly batches: readonly BatchView[];
 }
 
-/** Data that all accounts of a batch share, with its terms. */
+/** Data that all accounts of a batch use, including its terms. */
 export interface BatchCommonData {
   /** The resolved date. */
   readonly as_of: string;
-  /** Securities that an account may hold, [N]. */
+  /** Securities that an account can hold, [N]. */
   readonly identifiers: readonly string[];
-  /** Per share, [N]. */
+  /** Prices per share, [N]. */
   readonly prices: readonly number[];
   /** Weights in the parent, [N]. */
   readonly weights: readonly number[];
   /** Number of factors, K. */
   readonly factors: number;
-  /** Annualised, [N x K]. */
+  /** Annualised factor exposures, [N x K]. */
   readonly loadings: readonly number[];
   /** Specific variances, annualised, [N]. */
   readonly specific: readonly number[];
@@ -1185,35 +1185,35 @@ export interface BatchJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: BatchView | null;
 }
 
@@ -1233,25 +1233,25 @@ export interface BatchLot {
 }
 
 export interface BatchObjective {
-  /** Price of the annual tracking variance, in shares of the value. */
+  /** Penalty of the annual tracking variance, as a fraction of the value. */
   readonly risk_aversion?: number | undefined;
   /** Cost of a trade in basis points. */
   readonly cost_bps?: number | undefined;
-  /** Minimum weight of cash after trading. */
+  /** Minimum weight of cash after the trades. */
   readonly cash_minimum?: number | undefined;
-  /** Maximum weight of cash after trading. */
+  /** Maximum weight of cash after the trades. */
   readonly cash_maximum?: number | undefined;
 }
 
 export interface BatchReferenceResponse {
-  /** One per requested identifier, in request order. */
+  /** One entry per requested identifier, in the order of the request. */
   readonly entries: readonly ReferenceEntry[];
-  /** Applied point-in-time date, if one was requested. */
+  /** Point-in-time date that was applied, if one was requested. */
   readonly as_of: string | null;
 }
 
 export interface BatchRequest {
-  /** Default: a generated id. */
+  /** Id of the result. Default: a generated id. */
   readonly batch_id?: string | null | undefined;
   /** Index that the accounts follow. */
   readonly parent: string;
@@ -1259,23 +1259,23 @@ export interface BatchRequest {
   readonly risk_model: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: BatchObjective | undefined;
-  /** Constraint rows; without rows the weights are long only and sum to 1. */
+  /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints?: readonly BatchRow[] | undefined;
-  /** Trades are whole shares. */
+  /** True limits trades to whole shares. */
   readonly whole_shares?: boolean | undefined;
   /** Default: the last session of the data. */
   readonly as_of?: string | null | undefined;
-  /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
+  /** Maximum number of branches per account if rounding leaves a gap; 0 turns the search off. */
   readonly search_nodes?: number | undefined;
-  /** Values of the fields that an account does not state; `tax` field by field. */
+  /** Values of the fields that an account omits; `tax` field by field. */
   readonly defaults?: AccountDefaults | undefined;
-  /** Accounts. An account that is not valid gets findings in its result; the others run. */
+  /** Accounts. An invalid account has findings in its result, and all other accounts are solved. */
   readonly accounts: readonly unknown[];
 }
 
 export type BatchRow = {
   readonly type: 'PositionBounds';
-  /** Name of the row in results. Default: its position. */
+  /** Name of the constraint in results. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params: {
@@ -1286,7 +1286,7 @@ export type BatchRow = {
   };
 } | {
   readonly type: 'GroupBounds';
-  /** Name of the row in results. Default: its position. */
+  /** Name of the constraint in results. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params: {
@@ -1296,12 +1296,12 @@ export type BatchRow = {
     readonly lower?: number | undefined;
     /** Largest weight. */
     readonly upper?: number | undefined;
-    /** Price of a unit of violation, in shares of the value; without it the row is hard. */
+    /** Penalty per unit of violation, as a fraction of the value. Without it, the constraint cannot be violated. */
     readonly penalty?: number | undefined;
   };
 } | {
   readonly type: 'ActiveGroupBounds';
-  /** Name of the row in results. Default: its position. */
+  /** Name of the constraint in results. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params: {
@@ -1311,7 +1311,7 @@ export type BatchRow = {
     readonly lower?: number | undefined;
     /** Largest weight. */
     readonly upper?: number | undefined;
-    /** Price of a unit of violation, in shares of the value; without it the row is hard. */
+    /** Penalty per unit of violation, as a fraction of the value. Without it, the constraint cannot be violated. */
     readonly penalty?: number | undefined;
   };
 };
@@ -1370,7 +1370,7 @@ export interface BatchView {
   readonly avoided_wash_sales: number;
   /** Number of infeasible accounts by conflicting rule. */
   readonly conflicts: Readonly<Record<string, number>>;
-  /** The first 100 accounts that are not valid. */
+  /** The first 100 accounts that are invalid. */
   readonly refused: readonly ({
     /** Id of the account; null if it has none. */
     readonly account_id: string | null;
@@ -1381,9 +1381,9 @@ export interface BatchView {
   })[];
   /** Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts. */
   readonly blocks: number;
-  /** SHA-256 of the store content that was read. */
+  /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
 }
 
@@ -1391,9 +1391,9 @@ export interface BatchView {
 export type BenchmarkFieldExposure = {
   /** Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value. */
   readonly mean: readonly (number | null)[];
-  /** Fraction of the absolute weights of securities with a value. One value per date. */
+  /** Fraction of the absolute weights that belongs to securities with a value. One value per date. */
   readonly coverage: readonly number[];
-  /** Quantile by weight: the smallest value at or below which the securities have this share of the weights. */
+  /** Weighted quantile: the smallest value for which the securities with at most this value have this fraction of the weights. */
   readonly percentiles: WeightedPercentiles;
 } | null;
 
@@ -1422,7 +1422,7 @@ export interface BenchmarkStatement {
   readonly name: string;
   /** Time at which the statement was generated. */
   readonly generated_at: string;
-  /** Version of the definition that it describes. */
+  /** Version of the definition that the statement describes. */
   readonly version: number | null;
   /** Description of the index: the market that it measures. */
   readonly purpose: string | null;
@@ -1430,7 +1430,7 @@ export interface BenchmarkStatement {
   readonly methodology: readonly string[];
   /** Calendar of the index. */
   readonly calendar: {
-    /** Exchange whose sessions have a close. */
+    /** Exchange whose sessions determine the closes. */
     readonly code: string;
     /** Last day whose closures come from a published list. */
     readonly covered_to: string | null;
@@ -1439,26 +1439,26 @@ export interface BenchmarkStatement {
   readonly inputs: {
     /** Underlying indices. */
     readonly indices: readonly string[];
-    /** Price basis of the served store; null if none is served. */
+    /** Price basis of the served store; null if no store is served. */
     readonly adjustment: string | null;
-    /** Data that is used, most preferred first. */
+    /** Data that the index uses, in order of preference. */
     readonly hierarchy: readonly string[];
   };
-  /** Discretion of the administrator, and its records. */
+  /** Discretion of the administrator, with records of its use. */
   readonly discretion: {
-    /** Changes that several people have to agree to. */
+    /** Changes that need the agreement of several people. */
     readonly approvals: readonly ({
       /** Change. */
       readonly action: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive';
-      /** Persons who have to agree. */
+      /** Number of people who must agree. */
       readonly persons: number;
     })[];
-    /** Decisions about its days, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not judgements. */
+    /** Decisions about days of the schedules, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not listed. */
     readonly judgements: readonly Judgement[];
-    /** Prices that replace those of the source, for securities that the run holds or buys at that close; latest session first; at most 50. */
+    /** Prices that replace prices of the source, for securities that the run holds or buys at that close. Latest session first; at most 50. */
     readonly overrides: readonly PriceOverride[];
   };
-  /** Circumstances in which the index may not serve its purpose. */
+  /** Circumstances in which the index may not represent its market. */
   readonly limitations: readonly string[];
   /** Versions of the definition, newest first; at most 50. */
   readonly changes: readonly MethodologyChange[];
@@ -1468,7 +1468,7 @@ export interface BenchmarkStatement {
   readonly review: {
     /** Frequency of the reviews of its constituents. */
     readonly frequency: string;
-    /** Next effective dates. */
+    /** Next effective dates of reviews. */
     readonly upcoming: readonly string[];
   };
   /** Published closes; null if there are none. */
@@ -1477,9 +1477,9 @@ export interface BenchmarkStatement {
     readonly first: string;
     /** Last published date. */
     readonly through: string;
-    /** Closes published for the first time. */
+    /** Number of closes that were published for the first time. */
     readonly closes: number;
-    /** Closes published again. */
+    /** Number of closes that were published again. */
     readonly restatements: number;
   } | null;
   /** Register of errors, newest first; at most 50. */
@@ -1489,57 +1489,57 @@ export interface BenchmarkStatement {
 }
 
 export interface BenchmarkStatistics {
-  /** Dates in both series. */
+  /** Number of dates in both series. */
   readonly observations: number;
-  /** Of the benchmark over the shared dates. A fraction. */
+  /** Return of the benchmark over the common dates. A fraction. */
   readonly benchmark_return: number;
-  /** Return over the shared dates less that of the benchmark. A fraction. */
+  /** Return over the common dates, less the return of the benchmark. A fraction. */
   readonly excess_return: number;
-  /** Annualised standard deviation of return differences to the benchmark. A fraction. */
+  /** Annualised standard deviation of the return differences to the benchmark. A fraction. */
   readonly tracking_error: number;
-  /** Mean active return x sessions of a year, divided by the annualised standard deviation of active returns. */
+  /** Mean active return x sessions per year, divided by the annualised standard deviation of active returns. */
   readonly information_ratio: number | null;
-  /** Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none. */
+  /** Geometric mean return divided by the geometric mean return of the benchmark, on sessions with a positive benchmark return; null if there are none. */
   readonly up_capture: number | null;
   /** Same ratio as capture_up, on sessions with a negative benchmark return. */
   readonly down_capture: number | null;
 }
 
-/** The beta of the portfolio to the index, from the covariance of the problem, is between two bounds. */
+/** The beta of the portfolio to the index is between two bounds. It is computed from the covariance of the problem. */
 export interface BetaParams {
   /** Smallest beta. */
   readonly lower?: number | null | undefined;
   /** Largest beta. */
   readonly upper?: number | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface BetaRow {
   readonly type: 'Beta';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: BetaParams | undefined;
 }
 
-/** Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance. */
+/** Returns in excess of cash for which the index is optimal, adjusted by views according to their confidence and the covariances. */
 export interface BlackLittermanReturns {
-  /** Expected returns of portfolios with a confidence. An empty list keeps the prior. */
+  /** Expected returns of portfolios, each with a confidence. An empty list keeps the prior. */
   readonly views?: readonly View[] | undefined;
-  /** Variance of the prior, as a share of the covariance. */
+  /** Variance of the prior, as a fraction of the covariance. */
   readonly tau?: number | undefined;
-  /** Expected return of the index above cash per unit of its variance. */
+  /** Expected return of the index in excess of cash per unit of its variance. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'black_litterman';
 }
 
-/** Several indices at fixed weights, on a separate schedule. */
+/** Several indices with fixed weights, which are restored on a separate schedule. */
 export interface BlendOverlay {
   readonly type: 'blend';
-  /** Indices and their weights, which sum to 1. */
+  /** Indices and their weights, with a sum of 1. */
   readonly parts: readonly {
     /** Index of the part. */
     readonly index_id: string;
@@ -1548,16 +1548,16 @@ export interface BlendOverlay {
   }[];
   /** Dates on which the weights are restored. */
   readonly rebalance: RebalanceSpec;
-  /** Return variant of every part. Default: that of the first part. */
+  /** Return variant of every part. Default: the variant of the first part. */
   readonly variant?: 'price' | 'total' | 'net' | undefined;
   /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
 }
 
-/** Several indices at fixed weights, on a separate schedule. */
+/** Several indices with fixed weights, which are restored on a separate schedule. */
 export interface BlendOverlayInput {
   readonly type: 'blend';
-  /** Indices and their weights, which sum to 1. */
+  /** Indices and their weights, with a sum of 1. */
   readonly parts: readonly {
     /** Index of the part. */
     readonly index_id: string;
@@ -1566,26 +1566,26 @@ export interface BlendOverlayInput {
   }[];
   /** Dates on which the weights are restored. */
   readonly rebalance?: RebalanceSpecInput | undefined;
-  /** Return variant of every part. Default: that of the first part. */
+  /** Return variant of every part. Default: the variant of the first part. */
   readonly variant?: 'price' | 'total' | 'net' | undefined;
   /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
 }
 
 export interface BookPayload {
-  /** Index points, starting at the base value. A benchmark that is only a level series is rebased to 100. */
+  /** Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100. */
   readonly levels: SeriesPayload;
-  /** Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates. */
+  /** Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates. */
   readonly weights: TableFrame;
-  /** Dates of the whole panel. */
+  /** Number of dates of the whole table. */
   readonly weights_dates_total: number;
-  /** Compositions, in date order. */
+  /** Compositions, by date. */
   readonly rebalances: readonly RebalanceSnapshot[];
-  /** Total number, including those not returned. */
+  /** Total number of rebalances, including rebalances that are not returned. */
   readonly rebalances_total: number;
   /** Set only if the calendar does not cover the requested range. */
   readonly calendar_coverage: CalendarCoveragePayload | null;
-  /** Market value divided by level, 1 at the start; absent for a benchmark that is only a level series. */
+  /** Market value divided by level, 1 at the start. Absent for a benchmark with only a series of levels. */
   readonly divisor?: SeriesPayload | undefined;
   /** Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs. */
   readonly dividend_points?: SeriesPayload | undefined;
@@ -1593,11 +1593,11 @@ export interface BookPayload {
 
 /** Bound that changes by a fraction every year. */
 export interface BoundPath {
-  /** Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date. */
+  /** Value at the base, or a base date. With a date, the value is that of the parent at its latest review on or before this date. */
   readonly base: number | string;
-  /** Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25. */
+  /** Change per year, a fraction: -0.07 lowers the bound by 7 % per year. The number of years is the number of days divided by 365.25. */
   readonly yearly: number;
-  /** Multiple of the value at the base: 0.5 starts at half of it. */
+  /** Multiple of the value at the base. With 0.5, the bound starts at half of this value. */
   readonly times?: number | undefined;
   /** Start of the first year if `base` is a value. Default: the base date of the index. */
   readonly from?: string | undefined;
@@ -1605,93 +1605,93 @@ export interface BoundPath {
 
 export interface BucketTarget {
   readonly type: 'bucket';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables: readonly string[] | null;
   /** Bucket and prefix. */
   readonly url: string;
-  /** Region. Default: that of the service. */
+  /** Region. Default: the region of the service. */
   readonly region: string | null;
-  /** Origin of a store outside AWS. Default: that of the service; AWS with a region. */
+  /** Origin of a store outside AWS. Default: the origin of the service; with a region, AWS. */
   readonly endpoint: string | null;
-  /** Key of the client. Default: the keys of the service. */
+  /** Access key of the client. Default: the keys of the service. */
   readonly access_key_id: string | null;
-  /** Secret of that key. */
+  /** Secret of the access key. */
   readonly secret: string | null;
-  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  /** Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path: string;
-  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
+  /** True writes a file NAME.sha256 after each file, in the format of sha256sum. */
   readonly checksum: boolean;
 }
 
 export interface BucketTargetInput {
   readonly type: 'bucket';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables?: readonly string[] | null | undefined;
   /** Bucket and prefix. */
   readonly url: string;
-  /** Region. Default: that of the service. */
+  /** Region. Default: the region of the service. */
   readonly region?: string | null | undefined;
-  /** Origin of a store outside AWS. Default: that of the service; AWS with a region. */
+  /** Origin of a store outside AWS. Default: the origin of the service; with a region, AWS. */
   readonly endpoint?: string | null | undefined;
-  /** Key of the client. Default: the keys of the service. */
+  /** Access key of the client. Default: the keys of the service. */
   readonly access_key_id?: string | null | undefined;
-  /** Secret of that key. */
+  /** Secret of the access key. */
   readonly secret?: string | null | undefined;
-  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  /** Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path?: string | undefined;
-  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
+  /** True writes a file NAME.sha256 after each file, in the format of sha256sum. */
   readonly checksum?: boolean | undefined;
 }
 
-/** Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover. */
+/** Keeps the `count` best securities. Constituents stay while their rank is within a buffer, which reduces turnover. */
 export interface BufferedTopNParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
-  /** Securities ranked at or above this always enter. Default: 80 % of count, rounded down. Unit: rank. */
+  /** Securities ranked at or above this rank always enter. Default: 80 % of count, rounded down. Unit: rank. */
   readonly enter_rank?: number | null | undefined;
-  /** Constituents ranked at or above this stay. Default: 120 % of count, rounded up. Unit: rank. */
+  /** Constituents ranked at or above this rank stay. Default: 120 % of count, rounded up. Unit: rank. */
   readonly exit_rank?: number | null | undefined;
-  /** Smallest values first. */
+  /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Column whose values define groups that are decided separately; securities without a value form one group. */
+  /** Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface BufferedTopNRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'BufferedTopN';
   /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The average of the worst historical drawdowns, from returns summed by session, is at most a limit. */
+/** The average of the worst historical drawdowns is at most a limit. Drawdowns are computed from summed session returns. */
 export interface CDaRParams {
   /** Largest average drawdown, as a fraction of value. Unit: fraction. */
   readonly limit: number;
-  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CDaRRow {
   readonly type: 'CDaR';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CDaRParams | undefined;
@@ -1701,29 +1701,29 @@ export interface CDaRRow {
 export interface CVaRParams {
   /** Largest average loss of one session, as a fraction of value. Unit: fraction. */
   readonly limit: number;
-  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
+  /** Source of the scenarios: historical returns, blocks of historical returns drawn with replacement, or draws with the covariance of the risk model, from a normal or Student's distribution. */
   readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
-  /** Number of scenarios drawn; ignored for historical ones. */
+  /** Number of drawn scenarios; ignored for historical scenarios. */
   readonly draws?: number | undefined;
   /** Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions. */
   readonly block?: number | undefined;
-  /** Degrees of freedom of Student's distribution: the fewer, the fatter its tails. */
+  /** Degrees of freedom of Student's distribution. Fewer degrees of freedom mean heavier tails. */
   readonly degrees_of_freedom?: number | undefined;
-  /** Equal seeds give equal draws. */
+  /** Seed of the draws. Equal seeds give equal draws. */
   readonly seed?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CVaRRow {
   readonly type: 'CVaR';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CVaRParams | undefined;
@@ -1747,13 +1747,13 @@ export interface CalendarClosuresCollection {
   readonly calendars: readonly CalendarClosures[];
 }
 
-/** The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them. */
+/** Days for which the calendar has sessions, as YYYY-MM-DD. Nothing is extrapolated beyond them. */
 export interface CalendarCoverage {
   /** First day that the calendar covers. */
   readonly from: string;
-  /** Last day whose closures are taken from a published list. */
+  /** Last day for which closures come from a published list. */
   readonly published_to: string;
-  /** Last day of the calendar; after published_to its holidays are computed from their rules. */
+  /** Last day of the calendar. After published_to, holidays are computed from their rules. */
   readonly to: string;
 }
 
@@ -1777,12 +1777,12 @@ export interface CalendarCoveragePayload {
 export interface CalendarList {
   /** Every accepted code, sorted by code. */
   readonly calendars: readonly CalendarOption[];
-  /** Code to preselect in a form; a document must still name a calendar. */
+  /** Code that a form can preselect. A document must still contain a calendar. */
   readonly default: string;
 }
 
 export interface CalendarOption {
-  /** Exchange MIC, the value to send as calendar. */
+  /** MIC of the exchange, which is the value of `calendar` in requests. */
   readonly code: string;
   /** Display name. */
   readonly name: string;
@@ -1796,9 +1796,9 @@ export interface CalendarOption {
 
 export interface CallbackTarget {
   readonly type: 'callback';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables: readonly string[] | null;
   /** Receiver. */
   readonly url: string;
@@ -1806,19 +1806,19 @@ export interface CallbackTarget {
 
 export interface CallbackTargetInput {
   readonly type: 'callback';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables?: readonly string[] | null | undefined;
   /** Receiver. */
   readonly url: string;
 }
 
-/** Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one. */
+/** Risk aversion times the covariance with the index. These are the returns in excess of cash for which the index is optimal. Betas can be shrunk towards one. */
 export interface CapmReturns {
-  /** Expected return of the index above cash per unit of its variance. */
+  /** Expected return of the index in excess of cash per unit of its variance. */
   readonly risk_aversion?: number | undefined;
-  /** Weight of one in each shrunk beta. Unit: fraction. */
+  /** Weight of 1 in each shrunk beta. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'capm';
 }
@@ -1829,15 +1829,15 @@ export interface CardinalityParams {
   readonly minimum?: number | undefined;
   /** Maximum number of holdings. Unit: securities. */
   readonly maximum?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface CardinalityRow {
   readonly type: 'Cardinality';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: CardinalityParams | undefined;
@@ -1846,46 +1846,46 @@ export interface CardinalityRow {
 export interface CarryDecomposition {
   /** spot x (exp(-b tau) - 1). */
   readonly borrow: number;
-  /** Negative: dividends reduce the forward. */
+  /** Effect of dividends. It is negative, because dividends reduce the forward. */
   readonly dividend: number;
   /** spot x (exp(r tau) - 1). */
   readonly financing: number;
-  /** Total minus the three parts. */
+  /** Total less the three parts. */
   readonly residual: number;
   /** Fair value less spot. */
   readonly total: number;
 }
 
-/** Keeps securities whose category is in one list and not in another. */
+/** Keeps securities with a category in one list, and without a category in another list. */
 export interface CategoryFilterParams {
   /** Column or derived datapoint. */
   readonly field: string;
-  /** Categories to keep. Default: all that are not excluded. */
+  /** Categories that are kept. Default: all categories that are not excluded. */
   readonly include?: readonly string[] | null | undefined;
   /** Categories that are removed. */
   readonly exclude?: readonly string[] | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface CategoryFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CategoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface ChangedField {
-  /** Member of the definition in words. */
+  /** Description of the member of the definition. */
   readonly field: string;
   /** JSON pointer of the member. */
   readonly path: string;
-  /** Value before; null if there was none. */
+  /** Value before the change; null if there was none. */
   readonly before: unknown;
-  /** Value after; null if there is none. */
+  /** Value after the change; null if there is none. */
   readonly after: unknown;
 }
 
@@ -1903,7 +1903,7 @@ export interface ChangelogEntryView {
   readonly version: string;
   /** YYYY-MM-DD; null for Unreleased. */
   readonly date: string | null;
-  /** Empty for an empty Unreleased entry. */
+  /** Sections of the release; empty for an empty Unreleased entry. */
   readonly sections: readonly ChangelogSectionView[];
 }
 
@@ -1923,64 +1923,64 @@ export interface ChangelogSectionView {
 
 export interface ChartBlock {
   readonly kind: 'chart';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id: string | null;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight. */
+  /** Series of the chart. `level`: portfolio, rebased to 100; `index_level`: index that the portfolio follows, rebased to 100; `benchmark`: benchmark, rebased to 100, if the run has one; `drawdown`: level relative to its running maximum, less 1; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight. */
   readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[];
-  /** Logarithmic axis for the levels. */
+  /** True draws a logarithmic axis for the levels. */
   readonly log_scale: boolean;
-  /** Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances. */
+  /** Published concentration rule whose headroom is drawn. Default: the rule that triggers rebalances. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none. */
   readonly fallback_rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
-  /** Height of the chart in points; at most that of the page. */
+  /** Height of the chart in points, at most the height of the page. */
   readonly height: number;
 }
 
 export interface ChartBlockInput {
   readonly kind: 'chart';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id?: string | null | undefined;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight. */
+  /** Series of the chart. `level`: portfolio, rebased to 100; `index_level`: index that the portfolio follows, rebased to 100; `benchmark`: benchmark, rebased to 100, if the run has one; `drawdown`: level relative to its running maximum, less 1; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight. */
   readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[] | undefined;
-  /** Logarithmic axis for the levels. */
+  /** True draws a logarithmic axis for the levels. */
   readonly log_scale?: boolean | undefined;
-  /** Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances. */
+  /** Published concentration rule whose headroom is drawn. Default: the rule that triggers rebalances. */
   readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
   /** Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none. */
   readonly fallback_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
-  /** Height of the chart in points; at most that of the page. */
+  /** Height of the chart in points, at most the height of the page. */
   readonly height?: number | undefined;
 }
 
 export interface CheckMeasure {
-  /** Number that the check found. */
+  /** Measured value. */
   readonly value: number;
   /** Limit of the check. */
   readonly limit: number;
-  /** Unit of both. */
+  /** Unit of the value and the limit. */
   readonly unit: 'fraction' | 'bp' | 'sessions' | 'constituents';
 }
 
-/** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
+/** Checks the data and the run of each index before its close is published. A finding blocks its index, or is only reported. */
 export interface ChecksStep {
   readonly type: 'checks';
-  /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
+  /** Checks with their parameters. Default: all checks that need no parameters; before the step run, only the checks of data. */
   readonly checks: readonly (CoverageCheck | StalenessCheck | MovesCheck | HistoryCheck | ActionsCheck | ConfirmedActionsCheck | WeightsCheck | DivisorCheck | LimitsCheck | SecondSourceCheck | PublishedCheck)[] | null;
 }
 
-/** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
+/** Checks the data and the run of each index before its close is published. A finding blocks its index, or is only reported. */
 export interface ChecksStepInput {
   readonly type: 'checks';
-  /** Checks with their parameters. Default: all that need no parameter; before the runs, those of data. */
+  /** Checks with their parameters. Default: all checks that need no parameters; before the step run, only the checks of data. */
   readonly checks?: readonly (CoverageCheckInput | StalenessCheckInput | MovesCheckInput | HistoryCheckInput | ActionsCheckInput | ConfirmedActionsCheckInput | WeightsCheckInput | DivisorCheckInput | LimitsCheckInput | SecondSourceCheckInput | PublishedCheckInput)[] | null | undefined;
 }
 
@@ -1991,15 +1991,15 @@ export interface Client {
   readonly description: string | null;
   /** True if files are delivered. */
   readonly enabled: boolean;
-  /** Files that it may receive: those that one entry covers. An empty list: none. */
+  /** Files that the client can receive. A file must be covered by one entry. An empty list covers no files. */
   readonly entitlements: readonly Entitlement[];
-  /** Where its files go. */
+  /** Targets to which files are delivered. */
   readonly targets: readonly (FolderTarget | BucketTarget | SftpTarget | CallbackTarget | MailTarget)[];
   /** The client. */
   readonly client_id: string;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Names of the targets whose secret is stored. */
+  /** Names of the targets with a stored secret. */
   readonly secrets: readonly string[];
 }
 
@@ -2010,16 +2010,16 @@ export interface ClientBody {
   readonly description?: string | null | undefined;
   /** True if files are delivered. */
   readonly enabled?: boolean | undefined;
-  /** Files that it may receive: those that one entry covers. An empty list: none. */
+  /** Files that the client can receive. A file must be covered by one entry. An empty list covers no files. */
   readonly entitlements: readonly EntitlementInput[];
-  /** Where its files go. */
+  /** Targets to which files are delivered. */
   readonly targets?: readonly (FolderTargetInput | BucketTargetInput | SftpTargetInput | CallbackTargetInput | MailTargetInput)[] | undefined;
 }
 
 export interface ClientCollection {
   /** Clients by id. */
   readonly clients: readonly ListedClient[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -2033,17 +2033,17 @@ export interface ClosureEffect {
   readonly removed: readonly string[];
   /** Sessions whose hours change. */
   readonly hours: readonly string[];
-  /** Indices on the calendar, and other indices whose runs become stale. */
+  /** Indices on the calendar, and other indices with a run that becomes stale. */
   readonly indices: readonly {
     /** The index, or the strategy of a run. */
     readonly index_id: string;
-    /** Reasons for which its latest run becomes stale; empty if it stays current or there is none. */
+    /** Reasons why the latest run becomes stale. Empty if it remains current, or if there is no run. */
     readonly stale: readonly string[];
     /** Rebalances and reviews that move or are lost. */
     readonly before: readonly MovedDate[];
     /** New dates of these rebalances and reviews. */
     readonly after: readonly MovedDate[];
-    /** Published closes on lost sessions, which are kept. */
+    /** Published closes on lost sessions. They are kept. */
     readonly published: readonly string[];
     /** Added sessions before the last published close. */
     readonly unpublished: readonly string[];
@@ -2052,9 +2052,9 @@ export interface ClosureEffect {
   readonly schedules: readonly {
     /** The schedule. */
     readonly schedule_id: string;
-    /** Unfinished days of lost sessions, which end. Days that are done, skipped or missed are not changed. */
+    /** Unfinished days on lost sessions. These days end. Days that are done, skipped or missed are not changed. */
     readonly ended: readonly string[];
-    /** Added sessions in the past without a day, which can be performed by a backfill. */
+    /** Added sessions in the past without a day. A backfill can perform them. */
     readonly missing: readonly string[];
   }[];
 }
@@ -2062,80 +2062,80 @@ export interface ClosureEffect {
 export interface ClosuresBody {
   /** Changes, one for each date. */
   readonly changes: readonly SessionChange[];
-  /** True: only list the changes, without storing them. */
+  /** True lists the changes without storing them. */
   readonly dry_run?: boolean | undefined;
 }
 
-/** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
+/** Combinatorial purged cross-validation. Every combination of test groups is a split, and the tests are joined to several complete paths. */
 export interface CombinatorialFolds {
   readonly method: 'combinatorial';
-  /** Number of groups of equal length into which time is cut. */
+  /** Number of groups of equal length into which time is divided. */
   readonly groups?: number | undefined;
-  /** Metric that chooses a variant in sample; the first of equal ones is chosen. */
+  /** Metric by which a variant is selected in sample. The first of equal variants is selected. */
   readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
-  /** Number of sample sessions excluded next to every test, because closes of one day occur at different times. */
+  /** Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times. */
   readonly purge?: number | undefined;
-  /** Number of further sample sessions excluded after every test; null for 1 % of all, rounded up. */
+  /** Number of further sample sessions that are excluded after every test. Null: 1 % of all sessions, rounded up. */
   readonly embargo?: number | null | undefined;
-  /** Number of groups in every test: each choice of them is a split, and the other groups are its sample. */
+  /** Number of groups in every test. Each combination of them is a split, and all other groups are its sample. */
   readonly test_groups?: number | undefined;
 }
 
 export interface CompareEntry {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Id of the run; null for a benchmark. */
   readonly run_id: string | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Return variant of the levels; raw for unadjusted levels. */
+  /** Return variant of the levels; `raw` for unadjusted levels. */
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
   /** Currency of the levels. */
   readonly currency: string;
-  /** The level, 100 at the start. */
+  /** Level, 100 at the start. */
   readonly level: SeriesPayload;
-  /** Last level over the first, less 1. A fraction. */
+  /** Last level divided by the first, less 1. A fraction. */
   readonly total_return: number;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
-  /** Mean return x sessions of a year / volatility; 0 without volatility. */
+  /** Mean return x sessions per year / volatility; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
 }
 
-/** Compares the level of each index with that of a second source, a series of the store. A difference blocks the index. */
+/** Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index. */
 export interface CompareStep {
   readonly type: 'compare';
-  /** Series by index: indices that are not named have no second source. */
+  /** Series by index. Indices that are not listed have no second source. */
   readonly second_source: Readonly<Record<string, string>>;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps: number;
-  /** Return variant that the series has. */
+  /** Return variant of the series. */
   readonly variant: 'price' | 'total' | 'net';
 }
 
-/** Compares the level of each index with that of a second source, a series of the store. A difference blocks the index. */
+/** Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index. */
 export interface CompareStepInput {
   readonly type: 'compare';
-  /** Series by index: indices that are not named have no second source. */
+  /** Series by index. Indices that are not listed have no second source. */
   readonly second_source: Readonly<Record<string, string>>;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps?: number | undefined;
-  /** Return variant that the series has. */
+  /** Return variant of the series. */
   readonly variant?: 'price' | 'total' | 'net' | undefined;
 }
 
 export interface CompareView {
   /** The requested indices. */
   readonly index_ids: readonly string[];
-  /** One entry each, in the order of the request. */
+  /** Entries, in the order of the request. */
   readonly entries: readonly CompareEntry[];
-  /** `DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share. */
+  /** `DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks common dates of the runs. */
   readonly findings: readonly Finding[];
-  /** Correlations of the returns, rows and columns in the order of the entries; null if a series is constant. */
+  /** Correlations of the returns, with rows and columns in the order of the entries. Null if a series is constant. */
   readonly correlations: readonly (readonly (number | null)[])[];
   /** Number of dates used. */
   readonly observations: number;
@@ -2151,7 +2151,7 @@ export interface ComparisonNode {
   readonly field: ExpressionNode;
   /** Comparison of the datapoint with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high]. */
   readonly value: unknown;
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
@@ -2163,13 +2163,13 @@ export interface ComparisonNodeInput {
   readonly field: ExpressionNodeInput;
   /** Comparison of the datapoint with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high]. */
   readonly value: unknown;
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both. */
+/** Scores securities by a weighted average of winsorised z-scores. It keeps the best scores, the scores above a minimum, or both. */
 export interface CompositeScoreParams {
   /** Datapoints of the score. */
   readonly terms: readonly ScoreTerm[];
@@ -2177,37 +2177,37 @@ export interface CompositeScoreParams {
   readonly count?: number | null | undefined;
   /** Minimum score; null: no minimum. Unit: z units. */
   readonly minimum?: number | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface CompositeScoreRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CompositeScore';
   /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
+/** UCITS limits: no security is above `single`, and the securities above `trigger` add up to at most `aggregate`. */
 export interface Concentration5_10_40Params {
   /** Maximum weight of one security. Unit: fraction. */
   readonly single?: number | undefined;
-  /** Weight above which a security counts towards the aggregate. Unit: fraction. */
+  /** Weight above which a security is included in the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Maximum sum of the securities above the trigger. Unit: fraction. */
+  /** Maximum total weight of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
@@ -2216,9 +2216,9 @@ export interface Concentration5_10_40Row {
 export interface ConcentrationPayload {
   /** Securities with a weight above 0. */
   readonly constituents: number;
-  /** 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it. */
+  /** 1 divided by the sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, and leverage lowers it. */
   readonly effective_assets: number;
-  /** Sum of squared weights. */
+  /** Sum of the squared weights. */
   readonly herfindahl: number;
   /** Largest weight. */
   readonly largest: number;
@@ -2226,55 +2226,55 @@ export interface ConcentrationPayload {
   readonly top_weights: Readonly<Record<string, number>>;
   /** Securities with a position, long or short. Absent in overviews of runs of earlier versions. */
   readonly gross_constituents?: number | undefined;
-  /** Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing. Absent in overviews of runs of earlier versions. */
+  /** Squared sum of the absolute weights, divided by the sum of the squared weights: the number of equal positions with the same concentration, regardless of cash and borrowing. Absent in overviews of runs of earlier versions. */
   readonly gross_effective_assets?: number | undefined;
-  /** Largest weight by magnitude, long or short. Absent in overviews of runs of earlier versions. */
+  /** Largest absolute weight, long or short. Absent in overviews of runs of earlier versions. */
   readonly gross_largest?: number | undefined;
 }
 
-/** United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`. */
+/** United States RIC limits: no security is above `single`, and the securities above `trigger` add up to at most `aggregate`. */
 export interface ConcentrationRICParams {
   /** Maximum weight of one security. Unit: fraction. */
   readonly single?: number | undefined;
-  /** Weight above which a security counts towards the aggregate. Unit: fraction. */
+  /** Weight above which a security is included in the aggregate. Unit: fraction. */
   readonly trigger?: number | undefined;
-  /** Maximum sum of the securities above the trigger. Unit: fraction. */
+  /** Maximum total weight of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ConcentrationRICParams | undefined;
 }
 
 export interface ConcentrationSeries {
-  /** Sum of squared weights. One value per date. */
+  /** Sum of the squared weights. One value per date. */
   readonly herfindahl: readonly number[];
-  /** Effective number of assets: 1 / herfindahl; 0 if there is no weight. One value per date. */
+  /** Effective number of securities: 1 / herfindahl; 0 without weights. One value per date. */
   readonly effective: readonly number[];
   /** Largest weight. One value per date. */
   readonly largest: readonly number[];
-  /** Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration. One value per date. */
+  /** Squared sum of the absolute weights, divided by herfindahl: the number of equal positions with the same concentration. One value per date. */
   readonly gross_effective: readonly number[];
-  /** Largest weight by magnitude, long or short. One value per date. */
+  /** Largest absolute weight, long or short. One value per date. */
   readonly gross_largest: readonly number[];
 }
 
-/** Corporate actions of constituents that take effect on the session were confirmed by a person. */
+/** A person has confirmed the corporate actions of constituents that take effect on the session. */
 export interface ConfirmedActionsCheck {
   readonly check: 'confirmed_actions';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
 }
 
-/** Corporate actions of constituents that take effect on the session were confirmed by a person. */
+/** A person has confirmed the corporate actions of constituents that take effect on the session. */
 export interface ConfirmedActionsCheckInput {
   readonly check: 'confirmed_actions';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -2285,21 +2285,21 @@ export interface ConfirmedActionsCheckInput {
 export interface ConstituentChange {
   /** Session of the change, at its close. */
   readonly date: string;
-  /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0. */
+  /** `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: the security replaced `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: the security replaced `related`, or was replaced by it; `fast_entry` a change between reviews by `events.fast_entry`: the security replaced `related`, or was replaced by it; `order` an order of a rebalance was filled after it had waited for a price bar; `merger` a merger into `related`, or an exit at the last close if `related` had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, without a corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0. */
   readonly event: 'rebalance' | 'replacement' | 'fast_exit' | 'fast_entry' | 'order' | 'merger' | 'acquisition' | 'delisting' | 'ticker_change' | 'spin_off' | 'spin_off_exit' | 'silence' | 'missing_price' | 'total_loss';
   /** Ex-date of the corporate action; null if there is none. */
   readonly ex_date: string | null;
   /** Security that replaces this security, or from which it originates. */
   readonly related: string | null;
-  /** Shares received per share: shares of `related` if the security left, or shares of the security per share of `related` if it originates from `related`. */
+  /** Shares received per share. If the security left, shares of `related`. If the security originates from `related`, shares of the security per share of `related`. */
   readonly ratio: number | null;
-  /** Weight in the index; negative if short. For an exit: at the price paid, before the trades of the close. For an entry: after the trades. */
+  /** Weight in the index; negative for a short position. For an exit, the weight at the price paid, before the trades of the close. For an entry, the weight after the trades. */
   readonly weight: number;
   /** Price paid per share, in `currency`. */
   readonly price: number;
   /** Currency of the security. */
   readonly currency: string;
-  /** Day of its latest bar up to the change. */
+  /** Day of the latest bar of the security up to the change. */
   readonly last_bar: string | null;
   /** Rebalance of the order if the order waited for a bar; otherwise null. */
   readonly ordered_on: string | null;
@@ -2312,43 +2312,43 @@ export interface ConstituentRow {
   readonly weight: number;
   /** Weight of the rebalance in force, after capping. */
   readonly decided_weight: number;
-  /** Weight of the rebalance before capping. */
+  /** Weight of the rebalance in force, before capping. */
   readonly raw_weight: number;
-  /** True if the cap applied to the security. */
+  /** True if the cap limits the weight of the security. */
   readonly capped: boolean;
   /** Weight minus the weight in the benchmark. */
   readonly active_weight: number | null;
-  /** Contribution to the tracking error; may be negative. */
+  /** Contribution to the tracking error. It can be negative. */
   readonly active_risk_contribution: number | null;
   /** Contribution to the annualised volatility; null if the security has no estimate. */
   readonly risk_contribution: number | null;
-  /** Held less target weight; null on the rebalance date. */
+  /** Held weight less target weight; null on the rebalance date. */
   readonly delta_since_rebalance: number | null;
-  /** Shares outstanding on the date in the data of the run, not the shares that the index holds; null if other data is served, or there is no value. */
+  /** Shares outstanding on the date in the data of the run (not the shares that the index holds). Null if other data is served, or if there is no value. */
   readonly shares_outstanding: number | null;
 }
 
 export interface ConstraintCost {
-  /** Id of the row in the request; empty if it has none. */
+  /** Id of the constraint in the request; empty if it has none. */
   readonly id: string;
-  /** Position of the row in the request. */
+  /** Position of the constraint in the request. */
   readonly index: number;
   /** Class name. */
   readonly type: string;
-  /** objective_value of the problem without the row; null for the reason in `reason`. */
+  /** objective_value of the problem without the constraint. If it is null, `reason` states why. */
   readonly objective_without: number | null;
-  /** Deterioration of objective_value due to the row; 0 if it does not bind. */
+  /** Deterioration of objective_value due to the constraint; 0 if the constraint is not binding. */
   readonly cost: number | null;
-  /** Reason why objective_without and cost are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions. */
+  /** Reason why objective_without and cost are null: the problem without the constraint has no solution, or the work limit for explanations of tail risk is reached. Otherwise null; absent in runs of earlier versions. */
   readonly reason?: 'no_answer' | 'work_spent' | null | undefined;
-  /** The effect in words, in the measure of the objective. */
+  /** Description of the effect, in the measure of the objective. */
   readonly sentence: string;
 }
 
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -2359,35 +2359,35 @@ export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow |
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface ConstraintSet {
-  /** Used in the path. */
+  /** Id of the document, which is part of its path. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Rows in order. An empty list keeps the full-investment default. */
+  /** Constraints, in order. An empty list leaves the default of full investment. */
   readonly constraints: readonly ConstraintRow[];
 }
 
 /** A ConstraintSet with the parameters of every constraint class. */
 export interface ConstraintSetBody {
-  /** Used in the path. */
+  /** Id of the document, which is part of its path. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Constraint rows; without rows the weights are long only and sum to 1. */
+  /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
 export interface ConstraintSetCollection {
   /** Stored sets by id. */
   readonly constraint_sets: readonly ConstraintSet[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -2407,7 +2407,7 @@ export interface ContributionPayload {
   readonly average_weight: number;
   /** Linked contribution to the total return. */
   readonly contribution: number;
-  /** Last level over the first, less 1. */
+  /** Last level divided by the first, less 1. */
   readonly total_return: number;
 }
 
@@ -2416,7 +2416,7 @@ export interface CorporateAction {
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
-  /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. */
+  /** As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share. */
   readonly value: number;
   /** First day without the entitlement. */
   readonly ex_date: string;
@@ -2432,7 +2432,7 @@ export interface CorporateAction {
   readonly subscription_price: number | null;
   /** Cash per share that a merger pays in addition to the shares of `related`; null if it pays none. */
   readonly cash: number | null;
-  /** New shares per share held that may be chosen instead of a dividend; null if there is no choice. */
+  /** New shares per share held that can be chosen instead of a dividend; null if there is no choice. */
   readonly scrip_ratio: number | null;
   /** Last day of the election; null if unknown. */
   readonly election_date: string | null;
@@ -2443,11 +2443,11 @@ export interface CorporateAction {
 export interface CorporateActionsResponse {
   /** Asset identifier. */
   readonly identifier: string;
-  /** By ex_date ascending. */
+  /** Actions by ex-date, ascending. */
   readonly actions: readonly CorporateAction[];
-  /** Compounded share-count multiplier of the ratio actions in the window that are not cancelled. */
+  /** Compounded share-count multiplier of the actions with a ratio in the window that are not cancelled. */
   readonly cumulative_split_ratio: number;
-  /** Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date. */
+  /** Ordinary dividends per share over the twelve calendar months that end on the as-of date, on the share basis of that date. */
   readonly trailing_dividend: number;
   /** trailing_dividend divided by the close on the as-of date; null without a price. */
   readonly trailing_dividend_yield: number | null;
@@ -2459,21 +2459,21 @@ export interface CovarianceUncertainty {
   readonly radius: number;
 }
 
-/** Constituents that are traded on the session have a price, by weight. */
+/** Constituents that are traded on the session have a price. The check measures the weight of the constituents with a price. */
 export interface CoverageCheck {
   readonly check: 'coverage';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
-  /** Minimum weight of constituents with a price. */
+  /** Minimum weight of the constituents with a price. */
   readonly minimum: number;
 }
 
-/** Constituents that are traded on the session have a price, by weight. */
+/** Constituents that are traded on the session have a price. The check measures the weight of the constituents with a price. */
 export interface CoverageCheckInput {
   readonly check: 'coverage';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Minimum weight of constituents with a price. */
+  /** Minimum weight of the constituents with a price. */
   readonly minimum?: number | undefined;
 }
 
@@ -2484,110 +2484,110 @@ export interface CoverageHistoryResponse {
   readonly dates: readonly string[];
   /** Securities with a price on each date. */
   readonly priced: readonly number[];
-  /** Number of securities with the date between their first and last price. A security without a price on the date had a holiday, or its bar is missing. */
+  /** Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing. */
   readonly expected: readonly number[];
 }
 
 export interface CoverageResponse {
   /** Coverage by table. */
   readonly datasets: readonly DatasetCoverage[];
-  /** Distinct identifiers of all datasets together. */
+  /** Number of distinct identifiers in all datasets. */
   readonly identifiers_union: number;
   /** Bytes on disk of the whole store; null when no store is served. */
   readonly cache_size_bytes: number | null;
 }
 
-/** Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band. */
+/** Keeps the best securities until they cover a fraction of the total. Constituents stay within a buffer or a band. */
 export interface CumulativeCoverageParams {
   /** Datapoint whose total is covered. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** Share of the total to cover; the security that crosses it is kept. Unit: fraction. */
+  /** Fraction of the total that is covered. The security that crosses it is kept. Unit: fraction. */
   readonly coverage: number;
-  /** Constituents stay until the coverage plus this. Unit: fraction. */
+  /** Constituents stay up to the coverage plus this value. Unit: fraction. */
   readonly buffer?: number | undefined;
-  /** Column whose values define groups that are decided separately; securities without a value form one group. */
+  /** Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group. */
   readonly group_by?: string | null | undefined;
   /** Datapoint of the ranking. Default: the coverage field. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | null | undefined;
-  /** Smallest values first. */
+  /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Securities outside the index enter up to this coverage before constituents are considered. Unit: fraction. */
+  /** Securities outside the index enter up to this coverage, before constituents are considered. Unit: fraction. */
   readonly lower?: number | null | undefined;
-  /** Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction. */
+  /** Constituents stay up to this coverage. The best other securities then fill up to the coverage. Unit: fraction. */
   readonly upper?: number | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface CumulativeCoverageRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CumulativeCoverage';
   /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities. */
+/** The index in another currency, hedged with one-month forwards: as a whole, or by the currencies of its securities. */
 export interface CurrencyHedgedOverlay {
   readonly type: 'currency_hedged';
   /** Currency of the overlay. */
   readonly to: string;
   /** Fraction that is hedged. */
   readonly ratio: number;
-  /** Interest rates for the price of forwards. */
+  /** Interest rates for the prices of forwards. */
   readonly rates: {
     /** Series of the data with the rate of the currency of the overlay, percent per year. */
     readonly domestic: string;
     /** Series of the data with the rate of the currency of the underlying index, percent per year. */
     readonly foreign?: string | undefined;
   };
-  /** Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged. */
+  /** Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`. Other currencies are not hedged. */
   readonly currencies?: readonly ({
     /** Currency in which securities are quoted. */
     readonly currency: string;
     /** Series of the data with the rate of that currency, percent per year. */
     readonly rate: string;
-    /** Fraction of it that is hedged, instead of `ratio`. */
+    /** Hedged fraction of this currency, instead of `ratio`. */
     readonly ratio?: number | undefined;
   })[] | undefined;
   /** Dates on which the hedged amount is reset to the level. */
   readonly adjust: 'monthly' | 'daily';
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis: 360 | 365;
 }
 
-/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities. */
+/** The index in another currency, hedged with one-month forwards: as a whole, or by the currencies of its securities. */
 export interface CurrencyHedgedOverlayInput {
   readonly type: 'currency_hedged';
   /** Currency of the overlay. */
   readonly to: string;
   /** Fraction that is hedged. */
   readonly ratio?: number | undefined;
-  /** Interest rates for the price of forwards. */
+  /** Interest rates for the prices of forwards. */
   readonly rates: {
     /** Series of the data with the rate of the currency of the overlay, percent per year. */
     readonly domestic: string;
     /** Series of the data with the rate of the currency of the underlying index, percent per year. */
     readonly foreign?: string | undefined;
   };
-  /** Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged. */
+  /** Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`. Other currencies are not hedged. */
   readonly currencies?: readonly ({
     /** Currency in which securities are quoted. */
     readonly currency: string;
     /** Series of the data with the rate of that currency, percent per year. */
     readonly rate: string;
-    /** Fraction of it that is hedged, instead of `ratio`. */
+    /** Hedged fraction of this currency, instead of `ratio`. */
     readonly ratio?: number | undefined;
   })[] | undefined;
   /** Dates on which the hedged amount is reset to the level. */
   readonly adjust?: 'monthly' | 'daily' | undefined;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
 }
 
-/** The index in another currency, unhedged. */
+/** The index in another currency, without a hedge. */
 export interface CurrencyOverlay {
   readonly type: 'currency';
   /** Currency of the overlay. */
@@ -2599,11 +2599,11 @@ export interface DataAudit {
   readonly store_id: string;
   /** Hash of the content that was checked. */
   readonly content_hash: string;
-  /** By date and identifier; at most the 1000 most certain ones. */
+  /** Data warnings by date and identifier; at most the 1000 with the highest confidence. */
   readonly doubts: readonly DataDoubt[];
-  /** Total number, including those not listed. */
+  /** Total number, including entries that are not listed. */
   readonly total: number;
-  /** Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap. */
+  /** Dates on which only some securities have a bar, latest first, with their counts. Gaps of the whole market (GAP_LONG) follow, each at the date after the gap. */
   readonly partial_dates: readonly Finding[];
 }
 
@@ -2612,13 +2612,13 @@ export interface DataCell {
   readonly table: string;
   /** Asset identifier. */
   readonly identifier: string;
-  /** Null for a value that is always valid. */
+  /** Date of the value; null for a value that is always valid. */
   readonly date: string | null;
   /** Column of the value. */
   readonly field: string;
-  /** Null if there was none. */
+  /** Value before the change; null if there was none. */
   readonly before: string | number | boolean | null;
-  /** Null if there is none. */
+  /** Value after the change; null if there is none. */
   readonly after: string | number | boolean | null;
 }
 
@@ -2627,7 +2627,7 @@ export interface DataDifference {
   readonly from: number;
   /** The later version. */
   readonly to: number;
-  /** Number of values up to the last date of the first version that differ or that are in only one version. */
+  /** Number of values, up to the last date of the first version, that differ or that only one version contains. */
   readonly cells: number;
   /** Number of new rows. */
   readonly rows_added: number;
@@ -2635,7 +2635,7 @@ export interface DataDifference {
   readonly rows_changed: number;
   /** Number of removed rows. */
   readonly rows_removed: number;
-  /** Bars of sessions after the last one of the first version; null if there are none. */
+  /** Bars of sessions after the last session of the first version; null if there are none. */
   readonly appended: {
     /** Number of new sessions. */
     readonly sessions: number;
@@ -2646,14 +2646,14 @@ export interface DataDifference {
     /** The last new session, YYYY-MM-DD. */
     readonly end: string;
   } | null;
-  /** First of these values, by date; with `appended` followed by the values of appended bars. */
+  /** The first of these values, by date. With `appended`, values of appended bars follow. */
   readonly changes: readonly DataCell[];
-  /** True if `limit` omitted some of them. */
+  /** True if `limit` omitted some of these values. */
   readonly cut: boolean;
 }
 
 export interface DataDoubt {
-  /** Id of the data warning in a request for repairs; unchanged data has unchanged ids. */
+  /** Id of the data warning in a request for repairs. It does not change while the data is unchanged. */
   readonly id: string;
   /** Kind of the object. */
   readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'exchange_rate' | 'unknown_currency' | 'action_terms' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
@@ -2667,11 +2667,11 @@ export interface DataDoubt {
   readonly message: string;
   /** Figures on which the data warning is based. */
   readonly evidence: Readonly<Record<string, number | string>>;
-  /** Null if the data does not show the correct value. */
+  /** Repair; null if the data does not show the correct value. */
   readonly repair: DataRepair | null;
 }
 
-/** A change of the data that resolves a data warning; days are inclusive. */
+/** Change of the data that resolves a data warning. Days are inclusive. */
 export type DataRepair = {
   readonly kind: 'scale';
   /** Asset identifier. */
@@ -2682,9 +2682,9 @@ export type DataRepair = {
   readonly to: string;
   /** Columns that are scaled. */
   readonly columns: readonly string[];
-  /** Multiplies the values. */
+  /** Factor by which the values are multiplied. */
   readonly factor: number;
-  /** Share counts on these days are divided by the factor. */
+  /** Columns of share counts. On these days, their values are divided by the factor. */
   readonly inverse_columns?: readonly string[] | undefined;
 } | {
   readonly kind: 'remove_values';
@@ -2724,7 +2724,7 @@ export type DataRepair = {
   };
   /** The value. */
   readonly value: number;
-  /** New day; absent if unchanged. */
+  /** New day; absent if the day does not change. */
   readonly ex_date?: string | undefined;
 } | {
   readonly kind: 'remove_action';
@@ -2742,9 +2742,9 @@ export type DataRepair = {
 };
 
 export interface DataSourceStatus {
-  /** A data source is attached. */
+  /** True if a data source is attached. */
   readonly configured: boolean;
-  /** Distinct identifiers of the market dataset. */
+  /** Number of distinct identifiers of the market dataset. */
   readonly identifiers: number;
 }
 
@@ -2753,13 +2753,13 @@ export interface DataStore {
   readonly store_id: string;
   /** Display name. */
   readonly name: string;
-  /** Source of its data. */
+  /** Source of the data. */
   readonly kind: 'folder' | 'database' | 'imported' | 'synthetic';
-  /** The engine created the folder and deletes it with the store. */
+  /** True if the service created the folder. The folder is then deleted with the store. */
   readonly managed: boolean;
   /** True for the served store; at most one store is served. */
   readonly active: boolean;
-  /** writing: being generated, not readable yet. */
+  /** `writing`: the store is being generated and cannot be read yet. */
   readonly status: 'writing' | 'ready' | 'loading' | 'refreshing' | 'error';
   /** Folder, or database URL with the password replaced by ***. */
   readonly location: string | null;
@@ -2769,21 +2769,21 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
+  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
   readonly currency: string | null;
   /** Mapping of the market; null if the tables need no mapping. */
   readonly mapping: Mapping | null;
-  /** Actions derived from adjusted closes at the last load; null without adjusted closes. */
+  /** Number of actions that were derived from adjusted closes at the last load; null without adjusted closes. */
   readonly derived_actions: DerivedActions | null;
-  /** Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions. */
+  /** Number of versions of the data that are kept, including the last version; null keeps all. If a stored run or a published close refers to a version, this version and all later versions are kept. */
   readonly versions_kept: number | null;
   /** Time of creation, ISO-8601 UTC with offset. */
   readonly created_at: string;
-  /** Time of the last reading. */
+  /** Time of the last load. */
   readonly last_loaded_at: string | null;
   /** Time of the last refresh. */
   readonly last_refreshed_at: string | null;
-  /** Distinct identifiers of the market dataset; null before the first load. */
+  /** Number of distinct identifiers of the market dataset; null before the first load. */
   readonly identifiers: number | null;
   /** First date of the market. */
   readonly start: string | null;
@@ -2791,11 +2791,11 @@ export interface DataStore {
   readonly end: string | null;
   /** Size of the files in bytes; null before the first load and for a database server. */
   readonly size_bytes: number | null;
-  /** SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files. */
+  /** SHA-256 of the canonical content. It changes if and only if a value changes, regardless of the files. */
   readonly content_hash: string | null;
-  /** Rows per dataset at the last load: those read, and actions derived from adjusted closes. */
+  /** Number of rows per dataset at the last load: rows that were read, and actions that were derived from adjusted closes. */
   readonly rows: Readonly<Record<string, number>> | null;
-  /** Every file of the last load with its SHA-256; omitted from listings. */
+  /** Every file of the last load with its SHA-256. Omitted in lists. */
   readonly files?: readonly {
     /** Name of the file. */
     readonly label: string;
@@ -2804,13 +2804,13 @@ export interface DataStore {
     /** SHA-256 of its bytes. */
     readonly sha256: string;
   }[] | undefined;
-  /** Data warnings of the last load, at most 201; omitted from listings. */
+  /** Data warnings of the last load, at most 201. Omitted in lists. */
   readonly findings?: readonly Finding[] | undefined;
-  /** Changes of the source that were accepted at a start; reported by the next refresh, then null. */
+  /** Changes of the source that were accepted at a start. The next refresh reports them; afterwards null. */
   readonly taken_at_start: {
     /** Number of new dates. */
     readonly dates_added: number;
-    /** Number of bars; 0 if the previous content is lost and the history has changed. */
+    /** Number of bars; 0 if the previous data is lost and the history has changed. */
     readonly rows_added: number;
     /** Number of new securities. */
     readonly identifiers_added: number;
@@ -2824,16 +2824,16 @@ export interface DataStore {
 export interface DataStoreCollection {
   /** Stores by id. */
   readonly stores: readonly DataStore[];
-  /** Id of the store being served. */
+  /** Id of the served data store. */
   readonly active: string | null;
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface DataStoreCreate {
-  /** Default: the name in lower case, with dashes for other characters. */
+  /** Id of the store. Default: the name in lower case, with dashes for other characters. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name: string;
@@ -2841,15 +2841,15 @@ export interface DataStoreCreate {
   readonly kind: 'folder' | 'database';
   /** Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location. */
   readonly location: string;
-  /** File or table of a dataset whose name differs from the dataset. */
+  /** File or table of a dataset, if its name differs from the name of the dataset. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
+  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
   readonly currency?: string | null | undefined;
-  /** Mapping of the market if its tables have another format; POST /data/inspect proposes one. */
+  /** Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping. */
   readonly mapping?: MappingInput | null | undefined;
-  /** True: serve the store immediately. */
+  /** True serves the store immediately. */
   readonly activate?: boolean | undefined;
 }
 
@@ -2860,11 +2860,11 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of securities without a CURRENCY; null if none is declared. */
+  /** Currency of securities without a CURRENCY; null if the store has no default currency. */
   readonly currency?: string | null | undefined;
-  /** Members to change. Null: no mapping. Applies from the next reading of the source. */
+  /** Members of the mapping that change. Null removes the mapping. The change applies the next time the source is read. */
   readonly mapping?: MappingChange | null | undefined;
-  /** Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions. */
+  /** Number of versions of the data that are kept, including the last version; null keeps all. If a stored run or a published close refers to a version, this version and all later versions are kept. */
   readonly versions_kept?: number | null | undefined;
 }
 
@@ -2873,9 +2873,9 @@ export interface DataVersion {
   readonly version: number;
   /** SHA-256 of the content. */
   readonly content_hash: string;
-  /** Time from which it was served, ISO-8601 UTC with offset. */
+  /** Time from which the version was served, ISO-8601 UTC with offset. */
   readonly known_at: string;
-  /** Origin of the version; `reload`: its source had changed when a start or an activation read it. */
+  /** Origin of the version. `reload`: the source had changed when it was read at a start or an activation. */
   readonly source: 'import' | 'append' | 'replace' | 'refresh' | 'reload' | 'repair' | 'synthetic';
   /** Number of new rows. */
   readonly rows_added: number;
@@ -2898,27 +2898,27 @@ export interface DataVersions {
   readonly versions: readonly DataVersion[];
   /** Number of stored versions, listed or not. */
   readonly total: number;
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
-  /** Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy. */
+  /** Copy of the latest data of a folder or a database, which is used after its source has changed. `pending`: the copy is written after the response that served the data. `missing`: the data exceeds `MAX_COPIED_CONTENT_BYTES`, the disk had too little space, or the copy was interrupted. If a missing copy can be written, it is written when the store is next read. Null if the files of the service are the copy. */
   readonly copy: 'made' | 'pending' | 'missing' | null;
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
+/** Datapoint with window, lag, aggregate and transform. It is read for every security on or before the decision date. */
 export interface Datapoint {
-  /** Column or derived datapoint, matched exactly. */
+  /** Name of a column or derived datapoint, in exact spelling. */
   readonly name: string;
-  /** Null resolves in the order market, reference, derived. */
+  /** Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint. */
   readonly dataset: 'market' | 'reference' | 'derived' | null;
-  /** Sessions back from the decision date. */
+  /** Number of sessions before the decision date. */
   readonly lag: number;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
   /** Aggregation of a window to one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the remaining securities that have a value. */
+  /** Transform across the remaining securities with a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
 }
 
@@ -2930,7 +2930,7 @@ export interface DatapointEvaluation {
   readonly text: string | null;
   /** Canonical tree: an ExpressionNode. */
   readonly tree: Readonly<Record<string, unknown>> | null;
-  /** Unit of the values, such as `money` or `number`; null if unknown, and for a condition. */
+  /** Unit of the values, such as `money` or `number`; null for an unknown unit and for a condition. */
   readonly unit: string | null;
   /** Session of the values; null without values. */
   readonly as_of: string | null;
@@ -2938,43 +2938,43 @@ export interface DatapointEvaluation {
   readonly values: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
-    /** Null if missing. */
+    /** Value; null if it is missing. */
     readonly value: number | string | boolean | null;
   })[];
-  /** Findings, worst first. */
+  /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
 
-/** A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date. */
+/** Datapoint with window, lag, aggregate and transform. It is read for every security on or before the decision date. */
 export interface DatapointInput {
-  /** Column or derived datapoint, matched exactly. */
+  /** Name of a column or derived datapoint, in exact spelling. */
   readonly name: string;
-  /** Null resolves in the order market, reference, derived. */
+  /** Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint. */
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
-  /** Sessions back from the decision date. */
+  /** Number of sessions before the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** Aggregation of a window to one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the remaining securities that have a value. */
+  /** Transform across the remaining securities with a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
 }
 
 export interface DatapointRequest {
-  /** The expression, as text or as nodes. */
+  /** Expression, as text or as nodes. */
   readonly expression: string | Readonly<Record<string, unknown>>;
-  /** A condition is accepted by ExpressionFilter and as the first operand of `if`. */
+  /** ExpressionFilter, and the first operand of `if`, accept a condition. */
   readonly expects?: 'number' | 'condition' | undefined;
-  /** Expressions to which it refers, as in an index document. */
+  /** Expressions to which the expression refers, as in an index document. */
   readonly datapoints?: Readonly<Record<string, string | Readonly<Record<string, unknown>>>> | undefined;
-  /** Plug-ins to which it refers, as in an index document. */
+  /** Plug-ins to which the expression refers, as in an index document. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, in its state when the index is computed. */
+    /** Id of the stored plug-in. Its version when the index is computed is used. */
     readonly plugin: string;
-    /** Values of its parameters; the others have their defaults. */
+    /** Values of parameters. Omitted parameters have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
+    /** Plug-in with which a run was computed; only in the documents of runs. Ignored in requests. */
     readonly code?: {
       /** Kind of the object. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
@@ -2984,12 +2984,12 @@ export interface DatapointRequest {
       readonly inputs: readonly {
         /** Display name. */
         readonly name: string;
-        /** Expression of the values. */
+        /** Expression that computes the values. */
         readonly expression: ExpressionNodeInput;
-        /** Number of trailing sessions, with a value for each security. */
+        /** Number of trailing sessions. Each session has one value for each security. */
         readonly sessions: number;
       }[];
-      /** Parameters, with defaults for those that are not given. */
+      /** Parameters, with defaults for omitted parameters. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** Public document that the template follows. */
       readonly source: string;
@@ -3001,7 +3001,7 @@ export interface DatapointRequest {
   readonly calendar?: string | undefined;
   /** Currency of amounts of money. */
   readonly currency?: string | undefined;
-  /** Decision date. Default: the latest of the store. */
+  /** Decision date. Default: the latest date of the store. */
   readonly as_of?: string | null | undefined;
   /** Securities whose values are returned. Default: the first securities with a value. */
   readonly identifiers?: readonly string[] | undefined;
@@ -3018,7 +3018,7 @@ export interface DatasetCoverage {
   readonly start: string | null;
   /** Latest date of the data. */
   readonly end: string | null;
-  /** Number of data columns without the keys. */
+  /** Number of data columns, excluding the keys. */
   readonly field_count: number;
   /** Update frequency of the dataset, which determines when it is stale. */
   readonly frequency: 'daily' | 'static' | 'event';
@@ -3035,17 +3035,17 @@ export interface DatasetCoverage {
 }
 
 export interface DateRule {
-  /** A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the previous session. */
+  /** Date rule: a number of sessions before the effective date; the last session, a weekday or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session. */
   readonly rule: 'sessions_before' | 'last_session' | 'nth_weekday' | 'day_of_month' | 'weekday_before';
   /** Number of sessions before the effective date. */
   readonly sessions?: number | undefined;
-  /** Number of months before that of the effective date. Default: 1 for last_session, otherwise 0. */
+  /** Number of months before the month of the effective date. Default: 1 for last_session, otherwise 0. */
   readonly months_before?: number | undefined;
-  /** Number of the weekday in the month, from 1; 5 is the last. */
+  /** Number of the weekday in the month, from 1. 5 is the last one. */
   readonly nth?: number | undefined;
-  /** 0 Monday to 4 Friday. */
+  /** Weekday: 0 is Monday, 4 is Friday. */
   readonly weekday?: number | undefined;
-  /** Clipped to the end of the month. */
+  /** Day of the month. In a shorter month, the last day is used. */
   readonly day?: number | undefined;
   /** Minimum number of weeks before the effective date. */
   readonly weeks?: number | undefined;
@@ -3056,30 +3056,30 @@ export interface DayBackfill {
   readonly start: string;
   /** Last session. */
   readonly end: string;
-  /** Reason, for the register of decisions. */
+  /** Reason, which the register of decisions records. */
   readonly reason?: string | null | undefined;
 }
 
 export interface DayRun {
-  /** Steps whose results are discarded first: their files are written again. */
+  /** Steps whose results are discarded first. Their files are written again. */
   readonly again?: readonly ('refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver')[] | undefined;
-  /** Reason, for the register of decisions. */
+  /** Reason, which the register of decisions records. */
   readonly reason?: string | null | undefined;
 }
 
 export interface DaySkip {
-  /** Reason, for the register of decisions. */
+  /** Reason, which the register of decisions records. */
   readonly reason: string;
 }
 
 export interface DayWaiver {
   /** Check whose findings are accepted. */
   readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
-  /** Index, with the indices that depend on it. Default: every index of the schedule. */
+  /** Index of the waiver, which also covers the indices that depend on it. Default: every index of the schedule. */
   readonly index_id?: string | null | undefined;
   /** Security or series of the finding. Default: every finding of the check. */
   readonly identifier?: string | null | undefined;
-  /** Reason, for the register of decisions. */
+  /** Reason, which the register of decisions records. */
   readonly reason: string;
 }
 
@@ -3099,68 +3099,68 @@ export type DecidedError = {
   readonly index_id: string;
   /** Time of the decision, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; of a schedule, its author. */
+  /** Name of the key; for a schedule, its author. */
   readonly author: string;
-  /** `restated`: closes were published again. `announced` and `left`: published closes stand. */
+  /** `restated`: closes were published again. `announced` and `left`: published closes did not change. */
   readonly decision: 'restated' | 'announced' | 'left';
-  /** Policy that decided; null for a decision of a person. */
+  /** Policy of the decision; null for a decision of a person. */
   readonly policy: ErrorPolicy | null;
-  /** First date that differs. */
+  /** First date with a difference. */
   readonly first: string;
   /** Last date that differs. */
   readonly last: string;
-  /** Dates that differ. */
+  /** Number of dates with a difference. */
   readonly dates: number;
-  /** First date with a material difference; null if none is, or without a policy. */
+  /** First date with a material difference. Null if there is none, and for a decision without a policy. */
   readonly material_from: string | null;
   /** Closes that were published again. */
   readonly restated: number;
   /** Largest change of a level; null if only divisor or composition differ. */
   readonly largest: LevelChange | null;
-  /** Run that differs. */
+  /** Run with the difference. */
   readonly run_id: string;
   /** Reason for the decision. */
   readonly reason: string;
   /** Notice for clients. */
   readonly notice: string;
-  /** SHA-256 of the differences: the same ones are registered once. */
+  /** SHA-256 of the differences. Equal differences are registered once. */
   readonly digest: string;
 } | null;
 
-/** A synthetic dividend per year, in percent or in points, subtracted every day. */
+/** The index less a synthetic dividend per year, in percent or in points, which is subtracted every day. */
 export interface DecrementOverlay {
   readonly type: 'decrement';
   /** Percent per year: 5 is 5 %. */
   readonly percent: number | null;
   /** Index points per year, instead of percent. */
   readonly points: number | null;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis: 360 | 365;
   /** Method of subtracting percent. */
   readonly method: 'geometric' | 'arithmetic';
 }
 
-/** A synthetic dividend per year, in percent or in points, subtracted every day. */
+/** The index less a synthetic dividend per year, in percent or in points, which is subtracted every day. */
 export interface DecrementOverlayInput {
   readonly type: 'decrement';
   /** Percent per year: 5 is 5 %. */
   readonly percent?: number | null | undefined;
   /** Index points per year, instead of percent. */
   readonly points?: number | null | undefined;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
   /** Method of subtracting percent. */
   readonly method?: 'geometric' | 'arithmetic' | undefined;
 }
 
 export interface DefinitionChange {
-  /** Date from which it applies: that of an amendment; null for a change of the whole history. */
+  /** Date from which the change applies, if it is an amendment; null for a change of the whole history. */
   readonly effective_from: string | null;
   /** Date of the announcement; null if there is none. */
   readonly announced: string | null;
   /** Reason of an amendment; null if there is none. */
   readonly reason: string | null;
-  /** True: the index is rebalanced on the date. */
+  /** True if the index is rebalanced on the date. */
   readonly rebalance: boolean;
   /** Changed members; at most 200. */
   readonly fields: readonly ChangedField[];
@@ -3197,18 +3197,18 @@ export interface DeletedIndex {
   readonly backtest_record_deleted: boolean;
   /** Number of deleted job records and stored results. */
   readonly backtest_results_deleted: number;
-  /** Parent of an optimised child; null for the index of the request. */
+  /** Parent of a derived index; null for the index of the request. */
   readonly derived_from: string | null;
 }
 
-/** Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step. */
+/** Delivers the files of earlier steps to the targets of clients, according to their entitlements. A failed delivery does not block other steps. */
 export interface DeliverStep {
   readonly type: 'deliver';
   /** Clients. Default: every client that is entitled to a file. */
   readonly clients: readonly string[] | null;
 }
 
-/** Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step. */
+/** Delivers the files of earlier steps to the targets of clients, according to their entitlements. A failed delivery does not block other steps. */
 export interface DeliverStepInput {
   readonly type: 'deliver';
   /** Clients. Default: every client that is entitled to a file. */
@@ -3232,20 +3232,20 @@ export interface DeliveredFile {
   readonly sha256: string;
   /** Result so far. */
   readonly state: 'waiting' | 'sending' | 'delivered' | 'failed';
-  /** Attempts to deliver it. */
+  /** Number of attempts to deliver the file. */
   readonly attempts: number;
-  /** Rounds of the day in which it was attempted. */
+  /** Number of attempts of the day in which the delivery was attempted. */
   readonly rounds: number;
   /** Time of the delivery. */
   readonly delivered_at: string | null;
   /** Error code of the last failure. */
   readonly code: string | null;
-  /** Result in a sentence. */
+  /** Description of the result in a sentence. */
   readonly message: string;
 }
 
 export interface Deliveries {
-  /** By day, newest first. */
+  /** Days, newest first. */
   readonly deliveries: readonly DeliveryRecord[];
 }
 
@@ -3254,7 +3254,7 @@ export interface DeliveryLine {
   readonly at: string;
   /** Name of the target. */
   readonly target: string;
-  /** File concerned; null for the whole target. */
+  /** File of the line; null for the whole target. */
   readonly path: string | null;
   /** Message in one sentence. */
   readonly message: string;
@@ -3267,7 +3267,7 @@ export interface DeliveryRecord {
   readonly schedule_id: string;
   /** Session. */
   readonly date: string;
-  /** Version of the client that decided what it may have. */
+  /** Version of the client that determines its entitlements. */
   readonly version: number | null;
   /** Files by target. */
   readonly files: readonly DeliveredFile[];
@@ -3290,15 +3290,15 @@ export interface DerivationPayload {
   } | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: Uncertainty | null | undefined;
-  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
+  /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Constraint rows; without rows the weights are long only and sum to 1. */
+  /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints: readonly ConstraintRow[];
-  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
+  /** Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -3317,15 +3317,15 @@ export interface DerivationPayloadInput {
   } | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
+  /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Constraint rows; without rows the weights are long only and sum to 1. */
+  /** Constraints. Without constraints, weights are long-only and add up to 1. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
-  /** Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them. */
+  /** Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards. */
   readonly relax?: readonly RelaxEntry[] | undefined;
 }
 
@@ -3333,21 +3333,21 @@ export interface DerivationPayloadInput {
 export interface DerivedActions {
   /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends: number;
-  /** Treatment of splits; use `ignore` only for adjusted prices. */
+  /** Treatment of splits. Use `ignore` only for adjusted prices. */
   readonly splits: number;
 }
 
-/** Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation. */
+/** Explanation of the weight in the parent, at the rebalance that was optimised, and of the optimisation. */
 export interface DerivedSource {
   /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective: string;
-  /** Weight in the parent, the start of the optimisation; null if the parent does not hold the security. */
+  /** Weight in the parent, from which the optimisation starts; null if the parent does not hold the security. */
   readonly source_weight: number | null;
   /** Explanation of the weight in the parent, on the effective date of the composition that was optimised. */
   readonly source: IndexExplanation;
-  /** Null if the parent does not hold the security. */
+  /** Explanation of the weight in the parent; null if the parent does not hold the security. */
   readonly solve: NameSolve | null;
   /** Warnings of the optimisation. */
   readonly findings: readonly Finding[];
@@ -3361,7 +3361,7 @@ export interface DeskAction {
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** First day without the entitlement. */
   readonly ex_date: string;
-  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  /** Value as in the store: an amount per share, a multiplier or a ratio, depending on the type. */
   readonly value: number;
   /** Null: unknown. */
   readonly pay_date: string | null;
@@ -3369,7 +3369,7 @@ export interface DeskAction {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
-  /** Of a merger, money paid per share in addition to shares. */
+  /** Cash that a merger pays per share in addition to shares. */
   readonly cash: number | null;
   /** Id of the action, derived from its store, security, type, ex-date and related security. */
   readonly action_id: string;
@@ -3377,7 +3377,7 @@ export interface DeskAction {
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
   /** Day of the announcement. */
   readonly announced: string | null;
-  /** `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected. */
+  /** `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
   /** Reasons to review the action, and differences from other sources. */
   readonly flags: readonly string[];
@@ -3392,7 +3392,7 @@ export interface DeskActionDetail {
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** First day without the entitlement. */
   readonly ex_date: string;
-  /** As in the store: an amount per share, a multiplier or a ratio, by type. */
+  /** Value as in the store: an amount per share, a multiplier or a ratio, depending on the type. */
   readonly value: number;
   /** Null: unknown. */
   readonly pay_date: string | null;
@@ -3400,7 +3400,7 @@ export interface DeskActionDetail {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
-  /** Of a merger, money paid per share in addition to shares. */
+  /** Cash that a merger pays per share in addition to shares. */
   readonly cash: number | null;
   /** Id of the action, derived from its store, security, type, ex-date and related security. */
   readonly action_id: string;
@@ -3408,20 +3408,20 @@ export interface DeskActionDetail {
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
   /** Day of the announcement. */
   readonly announced: string | null;
-  /** `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected. */
+  /** `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected. */
   readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
   /** Reasons to review the action, and differences from other sources. */
   readonly flags: readonly string[];
   /** Decisions of people, earliest first. */
   readonly decisions: readonly ActionDecision[];
-  /** Effect on each index whose run holds the security. */
+  /** Effect on each index with a run that holds the security. */
   readonly effects: readonly DeskActionEffect[];
 }
 
 export interface DeskActionEffect {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** `coming`: after the last date of the run, with pro forma figures. */
+  /** `coming`: the action is after the last date of the run, and the figures are pro forma. */
   readonly state: 'effective' | 'coming';
   /** Weight at the previous close. */
   readonly weight_before: number | null;
@@ -3438,9 +3438,9 @@ export interface DeskActionEffect {
 }
 
 export interface DeskActions {
-  /** By ex-date and security. */
+  /** Actions, sorted by ex-date and security. */
   readonly actions: readonly DeskAction[];
-  /** Actions that meet the conditions. */
+  /** Number of actions that satisfy the filters. */
   readonly total: number;
 }
 
@@ -3466,36 +3466,36 @@ export interface Distribution {
   readonly percentiles: Readonly<Record<string, number>>;
 }
 
-/** Keeps securities with a minimum trailing yield that have paid in each of the last calendar years. */
+/** Keeps securities with a minimum trailing yield and an ordinary dividend in each of the last calendar years. */
 export interface DividendFilterParams {
-  /** Minimum ordinary dividends of twelve months over the close. Unit: fraction. */
+  /** Minimum of the ordinary dividends of twelve months, divided by the close. Unit: fraction. */
   readonly minimum_yield?: number | undefined;
-  /** Full calendar years before the decision, each with at least one ordinary dividend. Unit: years. */
+  /** Number of complete calendar years before the decision, each with at least one ordinary dividend. Unit: years. */
   readonly minimum_years?: number | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface DividendFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface DividendPointsView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Return variant of the level in which the points are measured. */
   readonly variant: 'price' | 'total' | 'net';
-  /** Withholding rate in the definition that net points use, or the rates by the value of a field. */
+  /** Withholding rate in the definition that net points use, or rates by the value of a field. */
   readonly withholding_tax: number | WithholdingRates;
   /** Last date of the run. */
   readonly as_of: string;
@@ -3511,7 +3511,7 @@ export interface DividendPointsView {
   readonly years: readonly {
     /** Calendar year. */
     readonly year: number;
-    /** Index points; negative where short positions pay more. */
+    /** Index points; negative if short positions pay more than long positions receive. */
     readonly points: number;
     /** Points after withholding tax, as reinvested by a net return index. */
     readonly net_points: number;
@@ -3524,29 +3524,29 @@ export interface DividendPointsView {
 
 /** Dividends of the twelve months that end on as_of. */
 export interface DividendSum {
-  /** Index points; negative where short positions pay more. */
+  /** Index points; negative if short positions pay more than long positions receive. */
   readonly points: number;
   /** Points after withholding tax, as reinvested by a net return index. */
   readonly net_points: number;
-  /** Points over the level on as_of. */
+  /** Points divided by the level on as_of. */
   readonly yield: number;
 }
 
-/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** The market value divided by the divisor, including the cash of an overlay or a derived index, equals the level at the close. Before the open, it equals the level of the previous close, because no event changes the level. */
 export interface DivisorCheck {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
-  /** Largest relative difference, beyond rounding. */
+  /** Largest relative difference, in addition to rounding. */
   readonly tolerance: number;
 }
 
-/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** The market value divided by the divisor, including the cash of an overlay or a derived index, equals the level at the close. Before the open, it equals the level of the previous close, because no event changes the level. */
 export interface DivisorCheckInput {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Largest relative difference, beyond rounding. */
+  /** Largest relative difference, in addition to rounding. */
   readonly tolerance?: number | undefined;
 }
 
@@ -3558,14 +3558,14 @@ export interface DocumentAccess {
     /** Name of the key. */
     readonly name: string;
   } | null;
-  /** Clients that may read the document although their prefixes do not cover it: ids or names of keys, or `sub:` and the subject of a token. */
+  /** Clients that can read the document although their prefixes do not include its id: ids or names of keys, or `sub:` and the subject of a token. */
   readonly shared_with: readonly string[];
 }
 
 export interface DocumentChange {
   /** JSON pointer into the document after the preceding changes. */
   readonly path: string;
-  /** As in JSON Patch (RFC 6902). */
+  /** Operation, as in JSON Patch (RFC 6902). */
   readonly op: 'add' | 'remove' | 'replace';
   /** Previous value; null for an addition. */
   readonly before: unknown;
@@ -3574,7 +3574,7 @@ export interface DocumentChange {
 }
 
 export interface DocumentVersion {
-  /** Number of the version, from 1 without gaps; a deletion also has a number. */
+  /** Number of the version, from 1 without gaps. A deletion also has a number. */
   readonly version: number;
   /** SHA-256 of the content; for a deletion, of the deleted content. */
   readonly etag: string;
@@ -3582,7 +3582,7 @@ export interface DocumentVersion {
   readonly at: string;
   /** Name of the key; `local` without keys. */
   readonly author: string;
-  /** Id of the key, or `sub:` and the subject of the token; null if there is none. */
+  /** Id of the key, or `sub:` and the subject of the token; null without authentication. */
   readonly key_id: string | null;
   /** X-Change-Note of the write, at most 500 characters; null if there is none. */
   readonly note: string | null;
@@ -3599,62 +3599,62 @@ export interface DrawdownRow {
   readonly peak: string;
   /** Date of the lowest level. */
   readonly trough: string;
-  /** First date back at the high; null if it is not reached. */
+  /** First date on which the level is back at the high; null if it has not recovered. */
   readonly recovery: string | null;
-  /** Lowest level over the high, less 1. A fraction. */
+  /** Lowest level divided by the high, less 1. A fraction. */
   readonly depth: number;
-  /** From the high to the recovery, or to the last date. */
+  /** Number of sessions from the high to the recovery, or to the last date. */
   readonly sessions: number;
 }
 
 export interface DriftPayload {
   /** Largest single change. */
   readonly maximum: number;
-  /** Rebalance from which the drift is measured. */
+  /** Date of the rebalance from which the drift is measured. */
   readonly since: string;
   /** Sum of the absolute changes. */
   readonly total_absolute: number;
-  /** One-way: half the sum of the absolute changes. */
+  /** One-way turnover: half the sum of the absolute changes. */
   readonly turnover: number;
 }
 
-/** The effective number of securities (one over the sum of squared weights) is at least a minimum. */
+/** The effective number of securities (1 divided by the sum of squared weights) is at least a minimum. */
 export interface EffectiveNumberParams {
   /** Smallest effective number. Unit: securities. */
   readonly minimum: number;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: EffectiveNumberParams | undefined;
 }
 
 export interface Entitlement {
-  /** Indices. Default: every index. */
+  /** Indices of the files. Default: every index. */
   readonly indices: readonly string[] | null;
-  /** Tables of files; `report` is a rendered report. Default: every file. */
+  /** Tables of the files. `report` is a rendered report. Default: every file. */
   readonly tables: readonly string[] | null;
-  /** First session. Default: any. */
+  /** First session of the files. Default: no limit. */
   readonly starts_on: string | null;
-  /** Last session. Default: none. */
+  /** Last session of the files. Default: no limit. */
   readonly ends_on: string | null;
 }
 
 export interface EntitlementInput {
-  /** Indices. Default: every index. */
+  /** Indices of the files. Default: every index. */
   readonly indices?: readonly string[] | null | undefined;
-  /** Tables of files; `report` is a rendered report. Default: every file. */
+  /** Tables of the files. `report` is a rendered report. Default: every file. */
   readonly tables?: readonly string[] | null | undefined;
-  /** First session. Default: any. */
+  /** First session of the files. Default: no limit. */
   readonly starts_on?: string | null | undefined;
-  /** Last session. Default: none. */
+  /** Last session of the files. Default: no limit. */
   readonly ends_on?: string | null | undefined;
 }
 
@@ -3662,9 +3662,9 @@ export interface EntitlementInput {
 export interface EqualRiskWeightParams {
   /** Number of trailing returns of the covariance. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Structure the sample covariance is shrunk towards. */
+  /** Target towards which the sample covariance is shrunk. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target. Default: securities / (securities + observations). Unit: fraction. */
+  /** Weight of the target. Default: securities / (securities + observations). Unit: fraction. */
   readonly intensity?: number | null | undefined;
 }
 
@@ -3672,17 +3672,17 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
@@ -3693,22 +3693,22 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface ErrorDetail {
-  /** Stable code to branch on. */
+  /** Stable error code for programs. */
   readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'QUOTA_EXCEEDED' | 'APPROVAL_FORBIDDEN' | 'FORBIDDEN_ID' | 'READ_ONLY' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'SCHEDULE_NOT_FOUND' | 'CALENDAR_NOT_FOUND' | 'PROCEDURE_NOT_FOUND' | 'CLIENT_NOT_FOUND' | 'FILE_NOT_FOUND' | 'DAY_NOT_FOUND' | 'ACTION_NOT_FOUND' | 'APPROVAL_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'CHECK_FAILED' | 'DELIVERY_FAILED' | 'APPROVAL_REQUIRED' | 'APPROVAL_CLOSED' | 'DAY_ENDED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_PUBLISHED' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'NO_CURRENT_RUN' | 'NOT_REPRODUCED' | 'PARTIAL_CLOSES' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'PLUGIN_FAILED' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'NO_RATE' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'QUERY_LIMIT' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'JOB_INTERRUPTED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'REFRESH_REJECTED' | 'STORE_WRITE_FAILED';
   /** Message in one sentence. */
   readonly message: string;
@@ -3721,45 +3721,45 @@ export interface ErrorEnvelope {
   readonly error: ErrorDetail;
 }
 
-/** Differences below the threshold are left, material ones are restated within the window and announced after it. */
+/** Differences below the threshold are left unchanged. Material differences are restated within the window, and announced after it. */
 export interface ErrorPolicy {
   /** Smallest difference of a level that is material, in basis points. */
   readonly materiality_bps: number;
-  /** Sessions, with the last one, within which a material error is restated; an older one is announced. */
+  /** Number of latest sessions within which a material error is restated. An older error is announced. */
   readonly correction_window: number;
 }
 
 export interface EventsSpec {
-  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Share changes wait for the next review (review), or apply after the close before their date (effective). Index shares are then scaled and the divisor is adjusted. Only for weightings by market value. */
   readonly share_changes: 'review' | 'effective';
-  /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
+  /** Smallest change that is applied between reviews, relative to the counts that were adopted last. Unit: fraction. */
   readonly threshold: number;
   /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
   readonly replacement: 'none' | 'next_ranked' | 'reserve';
-  /** Identifiers in the order in which they enter. */
+  /** Identifiers, in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
-  /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
+  /** New securities can enter between reviews. Each of them replaces the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpec | undefined;
-  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
+  /** Constituents can leave between reviews. The best-ranked security outside the index replaces each of them. */
   readonly fast_exit?: FastExitSpec | undefined;
-  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
+  /** A constituent that merges into a security outside the universe is converted into it (convert), or leaves at its last price (remove). */
   readonly acquirer: 'convert' | 'remove';
 }
 
 export interface EventsSpecInput {
-  /** Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings. */
+  /** Share changes wait for the next review (review), or apply after the close before their date (effective). Index shares are then scaled and the divisor is adjusted. Only for weightings by market value. */
   readonly share_changes?: 'review' | 'effective' | undefined;
-  /** Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction. */
+  /** Smallest change that is applied between reviews, relative to the counts that were adopted last. Unit: fraction. */
   readonly threshold?: number | undefined;
   /** Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve). */
   readonly replacement?: 'none' | 'next_ranked' | 'reserve' | undefined;
-  /** Identifiers in the order in which they enter. */
+  /** Identifiers, in the order in which they enter. */
   readonly reserve?: readonly string[] | undefined;
-  /** New securities that enter between reviews, each in place of the lowest-ranked constituent. */
+  /** New securities can enter between reviews. Each of them replaces the lowest-ranked constituent. */
   readonly fast_entry?: FastEntrySpecInput | undefined;
-  /** Constituents that leave between reviews, each replaced by the best-ranked security outside the index. */
+  /** Constituents can leave between reviews. The best-ranked security outside the index replaces each of them. */
   readonly fast_exit?: FastExitSpecInput | undefined;
-  /** A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove). */
+  /** A constituent that merges into a security outside the universe is converted into it (convert), or leaves at its last price (remove). */
   readonly acquirer?: 'convert' | 'remove' | undefined;
 }
 
@@ -3768,9 +3768,9 @@ export interface EventsView {
   readonly from: string;
   /** Last day. */
   readonly to: string;
-  /** Indices of the calendar. */
+  /** Indices that the event concerns. */
   readonly indices: number;
-  /** By date, kind and index; the first 10,000. */
+  /** The first 10,000 events, sorted by date, kind and index. */
   readonly events: readonly IndexEvent[];
   /** First day covered by all calendars of the indices; earlier events are incomplete. Null without an index. */
   readonly covered_from: string | null;
@@ -3778,27 +3778,27 @@ export interface EventsView {
   readonly covered_to: string | null;
   /** Total number. */
   readonly events_total: number;
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
-/** The index over cash. */
+/** Return of the index in excess of cash. */
 export interface ExcessReturnOverlay {
   readonly type: 'excess_return';
   /** Series of the data with the rate of cash, percent per year. */
   readonly cash: string;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis: 360 | 365;
 }
 
-/** The index over cash. */
+/** Return of the index in excess of cash. */
 export interface ExcessReturnOverlayInput {
   readonly type: 'excess_return';
   /** Series of the data with the rate of cash, percent per year. */
   readonly cash: string;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
 }
 
@@ -3809,28 +3809,28 @@ export interface ExcludeListParams {
 }
 
 export interface ExcludeListRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'ExcludeList';
   /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The securities have no weight. */
+/** The listed securities have no weight. */
 export interface ExcludeParams {
-  /** Securities of the row. */
+  /** Securities of the constraint. */
   readonly identifiers: readonly string[];
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface ExcludeRow {
   readonly type: 'Exclude';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
@@ -3840,19 +3840,19 @@ export interface ExcludeRow {
 export type ExpectedReturns = FieldReturns | HistoricalReturns | CapmReturns | BlackLittermanReturns;
 
 export interface ExplainedDatapoint {
-  /** Path in the definition that names the datapoint. */
+  /** Path in the definition that refers to the datapoint. */
   readonly path: string;
   /** Description of the value that was read. */
   readonly field: string;
   /** The value. */
   readonly value: string | number | boolean | null;
-  /** First date that was read; equals `to` for a single value, null for a value that is always valid. */
+  /** First date that was read. It equals `to` for a single value, and is null for a value that is always valid. */
   readonly from: string | null;
   /** Last date that was read. */
   readonly to: string | null;
-  /** Number of values between these dates. For VOLATILITY, MOMENTUM, BETA and windows of RETURN: the number of returns between bars on consecutive sessions. */
+  /** Number of values between these dates. For VOLATILITY, MOMENTUM, BETA and windows of RETURN, the number of returns between bars on consecutive sessions. */
   readonly observations: number;
-  /** First session on which a value is possible, half of the window plus the lag after the first bar; set only if the value is missing because the bars of the security started too late. */
+  /** First session on which the datapoint can have a value: the first bar plus half of the window and the lag. Present only if the value is missing because the bars of the security started too late. */
   readonly known_from: string | null;
 }
 
@@ -3863,7 +3863,7 @@ export interface ExplainedRule {
   readonly rule_id: string;
   /** Class of the rule; null for the universe. */
   readonly rule_type: string;
-  /** True if the previous composition had the security. */
+  /** True if the previous composition contained the security. */
   readonly constituent: boolean;
   /** True if the rule kept the security. */
   readonly kept: boolean;
@@ -3871,17 +3871,17 @@ export interface ExplainedRule {
   readonly test: string;
   /** Value of the security; null if missing. */
   readonly value: string | number | boolean | null;
-  /** Bound for the value. For a ranking: the value of the last security that meets the threshold that applies to this security. */
+  /** Bound of the value. For a ranking, the value of the last security that satisfies the applicable threshold. */
   readonly threshold: number | null;
   /** Rank, 1 for the best; null if the rule does not rank. */
   readonly rank: number | null;
-  /** Last rank that meets the applicable threshold; with a buffer it differs for constituents. */
+  /** Last rank that satisfies the applicable threshold. With a buffer, it differs for constituents. */
   readonly cutoff: number | null;
   /** True if the security stayed because it was a constituent. */
   readonly incumbent: boolean;
-  /** Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number. */
+  /** Distance of the value of an excluded security from its threshold. 0 for a kept security; null if the value is not a number. */
   readonly distance: number | null;
-  /** All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to the decisive threshold. */
+  /** All thresholds for the security, beginning with the decisive threshold. `threshold`, `cutoff` and `distance` refer to the decisive threshold. */
   readonly thresholds: readonly ExplainedThreshold[];
   /** Comparisons of an expression with the value of the security. */
   readonly comparisons: readonly ({
@@ -3891,22 +3891,22 @@ export interface ExplainedRule {
     readonly test: string;
     /** The value. */
     readonly value: string | number | boolean | null;
-    /** Null if unknown. */
+    /** Result of the comparison; null if unknown. */
     readonly outcome: boolean | null;
   })[];
 }
 
 /** Threshold of a rule for a security. */
 export interface ExplainedThreshold {
-  /** `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value of a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, if none was left for lower ranks; `fill_up` rank of the last security that completed the count. */
+  /** `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value for a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a new security always enters; `exit_rank` last rank at which a constituent can stay; `places` rank of the last constituent that stayed before the count was reached; `fill_up` rank of the last security that completed the count. */
   readonly type: 'minimum' | 'maximum' | 'incumbent_minimum' | 'minimum_years' | 'comparison' | 'count' | 'fraction' | 'coverage' | 'coverage_buffer' | 'coverage_lower' | 'coverage_upper' | 'enter_rank' | 'exit_rank' | 'places' | 'fill_up';
-  /** Last rank that meets the threshold; null if there is no ranking. */
+  /** Last rank that satisfies the threshold; null without a ranking. */
   readonly rank: number | null;
-  /** The bound, or for a ranking the value of the security at that rank; null if it has none. */
+  /** Bound; for a ranking, the value of the security at that rank. Null if there is none. */
   readonly value: number | null;
-  /** True if the security met the threshold. */
+  /** True if the security satisfied the threshold. */
   readonly met: boolean;
-  /** Change of the security's value that meets the threshold; 0 if met, null if it is not a number. */
+  /** Change of the value of the security that would satisfy the threshold. 0 if it is satisfied; null if the value is not a number. */
   readonly distance: number | null;
 }
 
@@ -3925,9 +3925,9 @@ export interface ExportStepInput {
 }
 
 export interface ExportView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -3946,13 +3946,13 @@ export interface ExportedFile {
   readonly format: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx';
   /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
   readonly name?: string | undefined;
-  /** Indices of the plan that have the file. Default: all. */
+  /** Indices of the plan that have this file. Default: all indices. */
   readonly indices: readonly string[] | null;
   /** Reference column of the groups of the table. */
   readonly by?: string | undefined;
-  /** The whole history up to the session. Otherwise only the session. */
+  /** True writes the whole history up to the session. Default: only the session. */
   readonly from_start: boolean;
-  /** A table without rows on the session, such as a proforma file between announcements, produces no file. */
+  /** True writes no file if the table has no rows on the session, such as a proforma file between announcements. */
   readonly optional: boolean;
 }
 
@@ -3963,13 +3963,13 @@ export interface ExportedFileInput {
   readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined;
   /** Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT. */
   readonly name?: string | undefined;
-  /** Indices of the plan that have the file. Default: all. */
+  /** Indices of the plan that have this file. Default: all indices. */
   readonly indices?: readonly string[] | null | undefined;
   /** Reference column of the groups of the table. */
   readonly by?: string | undefined;
-  /** The whole history up to the session. Otherwise only the session. */
+  /** True writes the whole history up to the session. Default: only the session. */
   readonly from_start?: boolean | undefined;
-  /** A table without rows on the session, such as a proforma file between announcements, produces no file. */
+  /** True writes no file if the table has no rows on the session, such as a proforma file between announcements. */
   readonly optional?: boolean | undefined;
 }
 
@@ -3978,26 +3978,26 @@ export interface ExposurePayload {
   readonly long: number;
   /** Sum of the short weights, negative. */
   readonly short: number;
-  /** Sum of the magnitudes of the weights. */
+  /** Sum of the absolute weights. */
   readonly gross: number;
-  /** Sum of the weights; 1 less this sum is cash. */
+  /** Sum of the weights. Cash is 1 less this sum. */
   readonly net: number;
 }
 
 export interface ExposuresView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group. */
+  /** Reference column, as known on each date. Securities without a value form the group UNCLASSIFIED. IDENTIFIER makes each security a group. */
   readonly by: string;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
   /** Dates of the run, or the last date of each interval. */
   readonly dates: readonly string[];
-  /** By average weight, largest first; OTHERS last. They sum to the invested weight. */
+  /** Groups, sorted by average weight (largest first), with OTHERS last. Their weights add up to the invested weight. */
   readonly groups: readonly ({
     /** The group. */
     readonly group: string;
@@ -4006,13 +4006,13 @@ export interface ExposuresView {
     /** Weights of the benchmark; null if there is none. */
     readonly benchmark_weights: readonly number[] | null;
   })[];
-  /** In the order of the request. */
+  /** Entries, in the order of the request. */
   readonly fields: readonly FieldExposure[];
   /** Concentration of the weights. */
   readonly concentration: ConcentrationSeries;
-  /** Null without a benchmark. */
+  /** Values of the benchmark; null if there is none. */
   readonly active_share: readonly number[] | null;
-  /** One-way turnover of the portfolio since the previous date; the first purchase does not count. One value per date. */
+  /** One-way turnover of the portfolio since the previous date. The first purchase is excluded. One value per date. */
   readonly turnover: readonly number[];
 }
 
@@ -4025,45 +4025,45 @@ export interface ExpressionFilterParams {
 }
 
 export interface ExpressionFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'ExpressionFilter';
   /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** An expression on the datapoints of one security. */
+/** Expression of the datapoints of one security. */
 export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode | FieldNode | ValueNode | ArithmeticNode | FunctionNode;
 
-/** An expression on the datapoints of one security. */
+/** Expression of the datapoints of one security. */
 export type ExpressionNodeInput = AllNodeInput | AnyNodeInput | NotNodeInput | ComparisonNodeInput | FieldNodeInput | ValueNode | ArithmeticNodeInput | FunctionNodeInput;
 
 export interface FactorAttributionView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** The factor model. */
   readonly model: 'styles' | 'market_sector';
-  /** In the order of the model. */
+  /** Factors, in the order of the model. */
   readonly factors: readonly FactorContribution[];
-  /** Returns of the securities that the factors do not explain, linked. */
+  /** Linked returns of the securities that the factors do not explain. */
   readonly specific: number;
-  /** Costs, cash, and securities without a regression, linked. */
+  /** Linked effect of costs, cash, and securities without a regression. */
   readonly other: number;
   /** Sum of the contributions, specific and other. */
   readonly total_return: number;
-  /** Mean share of the gross weight that is in a regression. */
+  /** Mean fraction of the gross weight that the regressions include. */
   readonly covered_weight: number;
   /** Number of periods. */
   readonly periods: number;
   /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** Residual, of the size of rounding errors. */
+  /** Residual, which contains only rounding errors. */
   readonly residual: number;
   /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string | null;
@@ -4073,112 +4073,112 @@ export interface FactorAttributionView {
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Months in which the store has too few securities for a regression: their return is in `other`. */
+  /** Months in which the store has too few securities for a regression. The return of these months is in `other`. */
   readonly findings: readonly Finding[];
 }
 
 export interface FactorContribution {
   /** MARKET, a sector or a style. */
   readonly factor: string;
-  /** Mean exposure of the weights held. */
+  /** Mean exposure of the held weights. */
   readonly average_exposure: number;
-  /** Exposure times return of the factor, linked. */
+  /** Exposure times return of the factor, linked over the sessions. */
   readonly contribution: number;
 }
 
 /** The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean. */
 export interface FactorExposureParams {
-  /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
+  /** Name of a datapoint, or an expression of datapoints as text or as nodes, as known on the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest exposure. */
   readonly lower?: number | BoundPath | null | undefined;
   /** Largest exposure. */
   readonly upper?: number | BoundPath | null | undefined;
-  /** Exposures are z-scores over the securities. */
+  /** If true, exposures are z-scores over the securities. */
   readonly standardise?: boolean | undefined;
-  /** Bounds hold for active weights. */
+  /** If true, the bounds apply to active weights. */
   readonly active?: boolean | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FactorExposureRow {
   readonly type: 'FactorExposure';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
 }
 
 export interface FactorModelPayload {
-  /** Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model. */
+  /** Mean fraction of the cross-sectional variance that the factors explain; for principal components, their fraction of all variances. Null for an imported model. */
   readonly r_squared: number | null;
   /** Factors in the order of the model. */
   readonly factors: readonly ({
-    /** MARKET, a sector, a style or a principal component; as imported. */
+    /** MARKET, a sector, a style or a principal component; for an imported model, the name of the factor. */
     readonly factor: string;
-    /** Annualised, of the return of the factor. */
+    /** Annualised volatility of the return of the factor. */
     readonly volatility: number;
-    /** Mean magnitude over the sessions; null for a principal component and for an imported model. */
+    /** Mean absolute t-statistic over the sessions; null for a principal component and for an imported model. */
     readonly mean_t_statistic: number | null;
-    /** Share of the sessions on which that is above 2; null for a principal component and for an imported model. */
+    /** Fraction of the sessions with an absolute t-statistic above 2; null for a principal component and for an imported model. */
     readonly significant_share: number | null;
   })[];
 }
 
 export interface FastEntrySpec {
-  /** A new security ranked at or above this enters. */
+  /** A new security enters if it ranks at or above this rank. */
   readonly rank: number;
-  /** Datapoint, largest first, over constituents and candidates. */
+  /** Datapoint by which constituents and candidates are ranked, largest first. */
   readonly field: string;
-  /** Sessions after its first price, at whose close it is ranked. Unit: sessions. */
+  /** A new security is ranked at the close of this number of sessions after its first price. Unit: sessions. */
   readonly after_sessions: number;
 }
 
 export interface FastEntrySpecInput {
-  /** A new security ranked at or above this enters. */
+  /** A new security enters if it ranks at or above this rank. */
   readonly rank: number;
-  /** Datapoint, largest first, over constituents and candidates. */
+  /** Datapoint by which constituents and candidates are ranked, largest first. */
   readonly field?: string | undefined;
-  /** Sessions after its first price, at whose close it is ranked. Unit: sessions. */
+  /** A new security is ranked at the close of this number of sessions after its first price. Unit: sessions. */
   readonly after_sessions?: number | undefined;
 }
 
 export interface FastExitSpec {
-  /** A constituent ranked below this leaves. */
+  /** A constituent leaves if it ranks below this rank. */
   readonly rank: number;
-  /** Datapoint, largest first, over constituents and candidates. */
+  /** Datapoint by which constituents and candidates are ranked, largest first. */
   readonly field: string;
   /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
   readonly schedule: RebalanceSpec;
 }
 
 export interface FastExitSpecInput {
-  /** A constituent ranked below this leaves. */
+  /** A constituent leaves if it ranks below this rank. */
   readonly rank: number;
-  /** Datapoint, largest first, over constituents and candidates. */
+  /** Datapoint by which constituents and candidates are ranked, largest first. */
   readonly field?: string | undefined;
   /** Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly. */
   readonly schedule?: RebalanceSpecInput | undefined;
 }
 
-/** An annual fee, subtracted every day. */
+/** The index less an annual fee, which is subtracted every day. */
 export interface FeeOverlay {
   readonly type: 'fee';
   /** Percent per year: 5 is 5 %. */
   readonly percent: number;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis: 360 | 365;
 }
 
-/** An annual fee, subtracted every day. */
+/** The index less an annual fee, which is subtracted every day. */
 export interface FeeOverlayInput {
   readonly type: 'fee';
   /** Percent per year: 5 is 5 %. */
   readonly percent: number;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
 }
 
@@ -4187,33 +4187,33 @@ export interface FieldExposure {
   readonly field: string;
   /** Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value. */
   readonly mean: readonly (number | null)[];
-  /** Fraction of the absolute weights of securities with a value. One value per date. */
+  /** Fraction of the absolute weights that belongs to securities with a value. One value per date. */
   readonly coverage: readonly number[];
-  /** Quantile by weight: the smallest value at or below which the securities have this share of the weights. */
+  /** Weighted quantile: the smallest value for which the securities with at most this value have this fraction of the weights. */
   readonly percentiles: WeightedPercentiles;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: BenchmarkFieldExposure;
 }
 
-/** Keeps securities whose datapoint meets one comparison: the short form of an expression. */
+/** Keeps securities whose datapoint satisfies one comparison. It is a short form of ExpressionFilter. */
 export interface FieldFilterParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Comparison of the datapoint with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
-  /** A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  /** For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high]. */
   readonly value: unknown;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface FieldFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'FieldFilter';
   /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -4231,45 +4231,45 @@ export interface FieldList {
   readonly universes: readonly string[];
 }
 
-/** A datapoint, read for every security on or before the decision date. */
+/** Datapoint that is read for every security on or before the decision date. */
 export interface FieldNode {
   readonly node: 'field';
-  /** Column or derived datapoint, matched exactly. */
+  /** Name of a column or derived datapoint, in exact spelling. */
   readonly name: string;
-  /** Null resolves in the order market, reference, derived. */
+  /** Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint. */
   readonly dataset: 'market' | 'reference' | 'derived' | null;
-  /** Sessions back from the decision date. */
+  /** Number of sessions before the decision date. */
   readonly lag: number;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window: number | null;
   /** Aggregation of a window to one value. */
   readonly aggregate: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count';
-  /** Across the remaining securities that have a value. */
+  /** Transform across the remaining securities with a value. */
   readonly transform: 'none' | 'rank' | 'percentile' | 'zscore';
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint, read for every security on or before the decision date. */
+/** Datapoint that is read for every security on or before the decision date. */
 export interface FieldNodeInput {
   readonly node: 'field';
-  /** Column or derived datapoint, matched exactly. */
+  /** Name of a column or derived datapoint, in exact spelling. */
   readonly name: string;
-  /** Null resolves in the order market, reference, derived. */
+  /** Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint. */
   readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
-  /** Sessions back from the decision date. */
+  /** Number of sessions before the decision date. */
   readonly lag?: number | undefined;
-  /** Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last. */
+  /** Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last. */
   readonly window?: number | null | undefined;
   /** Aggregation of a window to one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
-  /** Across the remaining securities that have a value. */
+  /** Transform across the remaining securities with a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
 }
 
-/** A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others. */
+/** Datapoint of the store, as known at the decision, as a fraction per year. A missing value is replaced by the mean of the other values. */
 export interface FieldReturns {
   /** Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes. */
   readonly field: string | FieldNodeInput | ExpressionNodeInput;
@@ -4278,11 +4278,11 @@ export interface FieldReturns {
 
 /** Weights in proportion to a power of a datapoint. */
 export interface FieldWeightParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Exponent of the value; -1 weighs by the inverse. */
+  /** Exponent of the value. -1 uses the inverse of the value. */
   readonly power?: number | undefined;
-  /** A security with a negative value is not held, counts with its absolute value, or fails the decision. */
+  /** Treatment of a security with a negative value: it is not held, its absolute value is used, or the decision fails. */
   readonly negative?: 'zero' | 'abs' | 'fail' | undefined;
 }
 
@@ -4290,17 +4290,17 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
@@ -4308,29 +4308,29 @@ export interface FieldWeightWeighting {
 export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
-  /** Stable code to branch on. */
+  /** Stable error code for programs. */
   readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES';
   /** Message in one sentence. */
   readonly message: string;
   /** Path of the field, as the client wrote it. */
   readonly path: string;
-  /** Id of the rule or constraint row, if it has one. */
+  /** Id of the rule or constraint, if it has one. */
   readonly row_id?: string | null | undefined;
-  /** Accepted values, if the set is closed. */
+  /** Accepted values, if the field has a fixed set of values. */
   readonly accepted?: readonly string[] | null | undefined;
   /** The refused value, if it is short. */
   readonly value?: unknown | undefined;
-  /** Number of problems in this finding. More than 20 problems with the same code and data column are combined into one finding, with the first as an example. For a run: how often securities lacked data or a risk model at its rebalances. */
+  /** Number of problems that this finding combines. More than 20 problems with the same code and data column are combined into one finding, with the first problem as an example. For a run, the number of times that securities lacked data or a risk model at its rebalances. */
   readonly count?: number | undefined;
   /** Paths of the first ten of these problems. */
   readonly places?: readonly string[] | undefined;
-  /** For a run, the first rebalance with the finding. Rebalances before the run are not reported. */
+  /** For a run, the first rebalance with the finding. Rebalances before the run are not included. */
   readonly first_date?: string | undefined;
   /** The last of these rebalances. */
   readonly last_date?: string | undefined;
-  /** Name of the file, sheet or archive member with the problem; the first one if there are several. The path contains the row. */
+  /** Name of the file, sheet or archive member with the problem. If there are several, the first one. The path contains the row. */
   readonly file?: string | undefined;
-  /** Characters of an expression sent as text: from `start` to before `end`. */
+  /** Range of characters of an expression that was sent as text: from `start` to before `end`. */
   readonly position?: {
     /** Offset of the first character. */
     readonly start: number;
@@ -4346,7 +4346,7 @@ export type FindingCode = 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_C
 export interface FixedWeightParams {
   /** Identifier to weight. Unit: fraction. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1. */
+  /** True scales the weights of the selected securities to a sum of 1. Otherwise they must sum to 1. */
   readonly renormalise?: boolean | undefined;
 }
 
@@ -4354,120 +4354,120 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface FolderTarget {
   readonly type: 'folder';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables: readonly string[] | null;
   /** Folder. */
   readonly url: string;
-  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  /** Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path: string;
-  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
+  /** True writes a file NAME.sha256 after each file, in the format of sha256sum. */
   readonly checksum: boolean;
 }
 
 export interface FolderTargetInput {
   readonly type: 'folder';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables?: readonly string[] | null | undefined;
   /** Folder. */
   readonly url: string;
-  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  /** Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path?: string | undefined;
-  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
+  /** True writes a file NAME.sha256 after each file, in the format of sha256sum. */
   readonly checksum?: boolean | undefined;
 }
 
-/** Keeps securities with a minimum share of free float. */
+/** Keeps securities with a minimum free float. */
 export interface FreeFloatFilterParams {
-  /** Minimum share in free float. Unit: fraction. */
+  /** Minimum free float, as a fraction of the shares. Unit: fraction. */
   readonly minimum?: number | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface FreeFloatFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'FreeFloatFilter';
   /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The securities keep their weight in the reference portfolio. */
+/** The listed securities keep their weight in the reference portfolio. */
 export interface FreezeParams {
-  /** Securities of the row. */
+  /** Securities of the constraint. */
   readonly identifiers: readonly string[];
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FreezeRow {
   readonly type: 'Freeze';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FreezeParams | undefined;
 }
 
 export interface FrontierPayload {
-  /** From least variance to largest expected return within the constraints, equally spaced in expected return. */
+  /** Points from the least variance to the largest expected return within the constraints, equally spaced in expected return. */
   readonly points: readonly ({
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised arithmetic mean return over the window. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index. */
+    /** Weights of the securities held at the point. Absent in runs of earlier versions, as are portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
-    /** Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance. */
+    /** Risk aversion for which max_utility has this solution, with these expected returns; null for the point with the least variance. */
     readonly risk_aversion?: number | null | undefined;
   })[];
-  /** Largest excess return over the risk-free rate per unit of volatility; null if none is positive. */
+  /** Portfolio with the largest excess return over the risk-free rate per unit of volatility; null if no excess return is positive. */
   readonly tangency: {
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised arithmetic mean return over the window. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index. */
+    /** Weights of the securities held at the point. Absent in runs of earlier versions, as are portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
-    /** Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance. */
+    /** Risk aversion for which max_utility has this solution, with these expected returns; null for the point with the least variance. */
     readonly risk_aversion?: number | null | undefined;
-    /** Excess return over volatility. */
+    /** Excess return divided by volatility. */
     readonly sharpe: number;
   } | null;
-  /** By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions. */
+  /** Points by rank, from the least variance of each draw to its largest expected return. Risk and return are computed with the original estimates. Null without `resampling`; absent in runs of earlier versions. */
   readonly resampled?: ResampledFrontier | null | undefined;
-  /** The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions. */
+  /** Frontier by the risk measure of the objective, without costs, from the optimum to the largest expected return, for min_tracking_error, min_cvar and min_cdar. For tail risk, it has 21, 11 or 6 points, depending on the computing time. Null for other objectives, whose frontier is `points`; absent in runs of earlier versions. */
   readonly by_objective?: readonly ({
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised arithmetic mean return over the window. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4475,14 +4475,14 @@ export interface FrontierPayload {
     readonly tracking_error: number;
     /** Measure of `risk`, which the objective minimises. */
     readonly risk_measure: 'volatility' | 'tracking_error' | 'cvar' | 'cdar';
-    /** Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session. */
+    /** Minimum risk at the expected return: annualised tracking error; cvar and cdar as a fraction of value, per session. */
     readonly risk: number;
     /** Weights of the holdings of the point. */
     readonly weights: Readonly<Record<string, number>>;
   })[] | null | undefined;
   /** Risk and return of the weights of the run. */
   readonly portfolio?: {
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised arithmetic mean return over the window. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4491,7 +4491,7 @@ export interface FrontierPayload {
   } | undefined;
   /** Risk and return of the weights of the index, which may violate the constraints. */
   readonly index?: {
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised arithmetic mean return over the window. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4500,36 +4500,36 @@ export interface FrontierPayload {
   } | undefined;
 }
 
-/** The weights sum to one. Present by default unless bounds of the sum of weights replace it. */
+/** The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it. */
 export interface FullInvestmentParams {
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
 }
 
-/** A function of the catalogue with its operands. */
+/** Function of the catalogue with its operands. */
 export interface FunctionNode {
   readonly node: 'function';
-  /** One of /indices/rule-types, `functions`. */
+  /** Name of a function: see `functions` of /indices/rule-types. */
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
   /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
-  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
+  /** Securities to which the function applies: the remaining securities (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
-  /** Sessions back from the decision date. */
+  /** Number of sessions before the decision date. */
   readonly lag?: number | undefined;
   /** Lower percentile, a fraction. */
   readonly low?: number | undefined;
@@ -4539,20 +4539,20 @@ export interface FunctionNode {
   readonly text?: string | undefined;
 }
 
-/** A function of the catalogue with its operands. */
+/** Function of the catalogue with its operands. */
 export interface FunctionNodeInput {
   readonly node: 'function';
-  /** One of /indices/rule-types, `functions`. */
+  /** Name of a function: see `functions` of /indices/rule-types. */
   readonly name: string;
   /** Nodes in any order. */
   readonly operands: readonly ExpressionNodeInput[];
   /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
-  /** Securities across which the function is applied: the remaining ones (default), or the whole universe. */
+  /** Securities to which the function applies: the remaining securities (default), or the whole universe. */
   readonly over?: 'selection' | 'universe' | undefined;
   /** Trailing sessions. */
   readonly window?: number | undefined;
-  /** Sessions back from the decision date. */
+  /** Number of sessions before the decision date. */
   readonly lag?: number | undefined;
   /** Lower percentile, a fraction. */
   readonly low?: number | undefined;
@@ -4565,7 +4565,7 @@ export interface FunctionNodeInput {
 export interface FunctionSpec {
   /** Display name. */
   readonly name: string;
-  /** Scope: values of one security, across securities, over trailing sessions, or known at a decision. */
+  /** Scope of the function: one security, several securities, trailing sessions, or the decision. */
   readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision';
   /** Syntax. */
   readonly signature: string;
@@ -4576,34 +4576,34 @@ export interface FunctionSpec {
 }
 
 export interface FuturesPriceRequest {
-  /** Index whose level is the spot. Exactly one of index_id and spot. */
+  /** Index whose level is the spot. Exactly one of index_id and spot is required. */
   readonly index_id?: string | null | undefined;
-  /** Spot, greater than 0; requires as_of. */
+  /** Spot level, greater than 0. Requires as_of. */
   readonly spot?: number | null | undefined;
   /** Expiry of the contract. */
   readonly expiry: string;
-  /** Valuation date. Default: that of the latest level. */
+  /** Valuation date. Default: the date of the latest level. */
   readonly as_of?: string | null | undefined;
-  /** Financing rate. Annual, continuously compounded, a fraction. Default: 0. */
+  /** Financing rate. A fraction, annual and continuously compounded. Default: 0. */
   readonly risk_free_rate?: number | undefined;
-  /** Dividend yield. Annual, continuously compounded, a fraction. Default: 0. */
+  /** Dividend yield. A fraction, annual and continuously compounded. Default: 0. */
   readonly dividend_yield?: number | undefined;
-  /** Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction. Default: 0. */
+  /** Cost of borrowing the securities. A positive rate lowers the forward. A fraction, annual and continuously compounded. Default: 0. */
   readonly borrow_rate?: number | undefined;
-  /** Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield. */
+  /** Discrete dividends in index points between as_of and expiry. Cannot be combined with a non-zero dividend_yield. */
   readonly dividends?: readonly {
     /** First day without the entitlement. */
     readonly ex_date: string;
     /** Index points. */
     readonly amount: number;
   }[] | undefined;
-  /** `announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield. */
+  /** `announced`: the announced dividends of the latest run of `index_id`, in index points, with an ex-date up to the expiry, as known on the last date of the run. Excludes `dividends` and a yield. */
   readonly dividend_source?: 'given' | 'announced' | undefined;
-  /** Observed price, for basis and implied rates. */
+  /** Observed price, which is used for the mispricing and the implied rates. */
   readonly market_price?: number | null | undefined;
-  /** Money per index point. */
+  /** Amount of money per index point. */
   readonly multiplier?: number | undefined;
-  /** Signed number of contracts. */
+  /** Number of contracts; negative for a short position. */
   readonly contracts?: number | undefined;
 }
 
@@ -4612,7 +4612,7 @@ export interface FuturesPriceResponse {
   readonly index_id: string | null;
   /** Requested value; null if omitted. */
   readonly requested_as_of: string | null;
-  /** The resolved session. */
+  /** Session that was used. */
   readonly as_of: string;
   /** Expiry of the contract. */
   readonly expiry: string;
@@ -4620,7 +4620,7 @@ export interface FuturesPriceResponse {
   readonly days: number;
   /** days / 365. */
   readonly year_fraction: number;
-  /** Level of the underlying. */
+  /** Level of the underlying index. */
   readonly spot: number;
   /** Theoretical price. */
   readonly fair_value: number;
@@ -4644,7 +4644,7 @@ export interface FuturesPriceResponse {
   readonly mispricing: number | null;
   /** Risk-free rate that reproduces market_price. */
   readonly implied_rate: number | null;
-  /** Yield that reproduces market_price; null with discrete dividends. */
+  /** Dividend yield that reproduces market_price; null with discrete dividends. */
   readonly implied_dividend_yield: number | null;
 }
 
@@ -4656,35 +4656,35 @@ export interface GenerateJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: DataStore | null;
 }
 
@@ -4693,13 +4693,13 @@ export interface GenerateSyntheticRequest {
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
-  /** Seed: equal requests give equal content on every platform. */
+  /** Seed of the random numbers. Equal requests give equal data on every platform. */
   readonly seed?: number | undefined;
-  /** Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
+  /** Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
-  /** Default: the end of the last complete calendar year. */
+  /** Last date. Default: the end of the last complete calendar year. */
   readonly end?: string | undefined;
   /** Exchange MIC from /indices/calendars. */
   readonly calendar?: string | undefined;
@@ -4715,15 +4715,15 @@ export interface GenerateSyntheticRequest {
   readonly specific_volatility?: number | undefined;
   /** Paid quarterly. */
   readonly dividend_yield?: number | undefined;
-  /** Probability per asset. */
+  /** Probability for each security. */
   readonly splits_per_year?: number | undefined;
   /** Per asset. */
   readonly delistings_per_year?: number | undefined;
   /** Per asset. */
   readonly listings_per_year?: number | undefined;
-  /** Fraction of bars removed. */
+  /** Fraction of the bars that is removed. */
   readonly missing_rate?: number | undefined;
-  /** Activate the store once it is complete. */
+  /** True activates the store when it is complete. */
   readonly activate?: boolean | undefined;
 }
 
@@ -4738,7 +4738,7 @@ export interface GovernanceOverview {
     readonly errors: number;
     /** Decisions about days of all schedules. */
     readonly judgements: number;
-    /** Entries of the audit log; null for a client that is limited to its own documents. */
+    /** Number of entries of the audit log; null for a client that is limited to its own documents. */
     readonly audit: number | null;
   };
   /** State of the benchmark statements, by id of the index. */
@@ -4747,9 +4747,9 @@ export interface GovernanceOverview {
     readonly index_id: string;
     /** Last published date; null if there is none. */
     readonly published_through: string | null;
-    /** One entry each, in the order of the request. */
+    /** Entries, in the order of the request. */
     readonly entries: number | null;
-    /** Entries of its register of errors. */
+    /** Number of entries of the register of errors. */
     readonly errors: number;
   })[];
   /** Newest entries of the registers of errors; up to 5. */
@@ -4776,23 +4776,23 @@ export interface GroupAttributionRow {
 }
 
 export interface GroupAttributionView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay. */
+  /** Reference column, as known at the end of the window. The group UNCLASSIFIED contains the securities without a value. The group CASH contains the uninvested part and the separate return of an overlay. */
   readonly by: string;
   /** Benchmark of the comparison; null if there is none. */
   readonly benchmark: string | null;
   /** Return of the run. */
   readonly return_variant: 'price' | 'total' | 'net';
-  /** Return variant of the benchmark, raw for unadjusted levels; null if there is none. */
+  /** Return variant of the benchmark; `raw` for unadjusted levels; null if there is no benchmark. */
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
   /** One row per group. */
   readonly groups: readonly GroupAttributionRow[];
-  /** Sum of each effect over all groups; together the active return. Null without a benchmark. */
+  /** Sum of each effect over all groups. The effects add up to the active return. Null without a benchmark. */
   readonly effects: {
     /** Effect of different group weights. */
     readonly allocation: number;
@@ -4801,7 +4801,7 @@ export interface GroupAttributionView {
     /** Joint effect of both. */
     readonly interaction: number;
   } | null;
-  /** Last level over the first, less 1. */
+  /** Last level divided by the first, less 1. */
   readonly total_return: number;
   /** Return of the benchmark over the same dates. */
   readonly benchmark_return: number | null;
@@ -4809,7 +4809,7 @@ export interface GroupAttributionView {
   readonly active_return: number | null;
   /** Number of periods. */
   readonly periods: number;
-  /** Residual, of the size of rounding errors. */
+  /** Residual, which contains only rounding errors. */
   readonly residual: number;
   /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
@@ -4819,9 +4819,9 @@ export interface GroupAttributionView {
   readonly requested_end: string;
   /** End of the first complete period. A full timestamp. */
   readonly start: string;
-  /** Latest date of the run at or before the requested end. A full timestamp. */
+  /** Latest date of the run on or before the requested end. A full timestamp. */
   readonly end: string;
-  /** `RETURNS_DIFFER` if only one of run and benchmark includes dividends. */
+  /** `RETURNS_DIFFER`: only one of run and benchmark includes dividends. */
   readonly findings: readonly Finding[];
 }
 
@@ -4829,21 +4829,21 @@ export interface GroupAttributionView {
 export interface GroupBoundsParams {
   /** Reference column of the groups. */
   readonly field: string;
-  /** Groups of the row. Default: every group. */
+  /** Groups of the constraint. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest weight of a group. Unit: fraction. */
   readonly lower?: number | undefined;
   /** Largest weight of a group. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupBoundsParams | undefined;
@@ -4871,66 +4871,66 @@ export interface GroupCapInput {
 export interface GroupCardinalityParams {
   /** Reference column of the groups. */
   readonly field: string;
-  /** Groups of the row. Default: every group. */
+  /** Groups of the constraint. Default: every group. */
   readonly groups?: readonly string[] | null | undefined;
   /** Minimum number of holdings in a group. Unit: securities. */
   readonly minimum?: number | undefined;
   /** Maximum number of holdings in a group. Unit: securities. */
   readonly maximum?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: GroupCardinalityParams | undefined;
 }
 
 export interface GroupLadder {
-  /** Weights above this are added up; the others are capped at it. */
+  /** Weights above this value are added up. All other weights are capped at it. */
   readonly each_above: number;
-  /** Caps apply if their total exceeds this. */
+  /** The caps apply if the total of these weights exceeds this value. */
   readonly together_above: number;
-  /** Their total weight in that case. */
+  /** Total of these weights if the caps apply. */
   readonly to: number;
 }
 
-/** Keeps a maximum number of securities of each group, the best by a field. */
+/** Keeps a maximum number of securities of each group, which are the best by a field. */
 export interface GroupLimitParams {
-  /** Column whose values are the groups; securities without a value form one group. */
+  /** Column whose values are the groups. Securities without a value form one group. */
   readonly field: string;
   /** Datapoint of the ranking within a group. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Maximum number of securities of one group. Unit: securities. */
   readonly maximum: number;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface GroupLimitRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'GroupLimit';
   /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** Weights groups first, then the securities within each group. */
+/** Sets the weights of groups first, and then the weights of the securities within each group. */
 export interface GroupWeightParams {
-  /** Column whose values are the groups; securities without a value form one group. */
+  /** Column whose values are the groups. Securities without a value form one group. */
   readonly field: string;
-  /** Weighting of the groups; market_cap uses the free float. */
+  /** Weighting of the groups. market_cap uses the free float. */
   readonly between?: 'equal' | 'market_cap' | 'fixed' | undefined;
   /** Weight of each group if the weights are fixed. A group without a weight is not held. Unit: fraction. */
   readonly group_weights?: Readonly<Record<string, number>> | null | undefined;
-  /** Weighting of the securities in a group; market_cap uses the free float. */
+  /** Weighting of the securities in a group. market_cap uses the free float. */
   readonly within?: 'equal' | 'market_cap' | undefined;
 }
 
@@ -4938,56 +4938,56 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface HeaderBlock {
   readonly kind: 'header';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id: string | null;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
-  /** Printed below the title. */
+  /** Subtitle that is printed below the title. */
   readonly subtitle: string | null;
-  /** True to print the last date of the run and its terms. */
+  /** True prints the last date and the settings of the run. */
   readonly stamp: boolean;
-  /** True to begin a new page. Default: false. */
+  /** True begins a new page. Default: false. */
   readonly new_page?: boolean | undefined;
 }
 
 export interface HeaderBlockInput {
   readonly kind: 'header';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id?: string | null | undefined;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Printed below the title. */
+  /** Subtitle that is printed below the title. */
   readonly subtitle?: string | null | undefined;
-  /** True to print the last date of the run and its terms. */
+  /** True prints the last date and the settings of the run. */
   readonly stamp?: boolean | undefined;
-  /** True to begin a new page. Default: false. */
+  /** True begins a new page. Default: false. */
   readonly new_page?: boolean | undefined;
 }
 
 export interface Health {
   /** Degraded if no data store is active or a check fails. */
   readonly status: 'ok' | 'degraded';
-  /** Reason for `degraded`, in one sentence; otherwise null. */
+  /** Reason for the status `degraded`, in one sentence; otherwise null. */
   readonly reason: string | null;
   /** The running engine version. */
   readonly version: string;
@@ -5000,31 +5000,31 @@ export interface Health {
   } | null;
   /** Start of the process, ISO-8601 UTC with offset. */
   readonly started_at: string;
-  /** Seconds since the start. */
+  /** Seconds since the start of the process. */
   readonly uptime_seconds: number;
   /** The served data store; all members are null if there is none. */
   readonly store: {
-    /** Id of the data store being served. */
+    /** Id of the served data store. */
     readonly active: string | null;
     /** State of the data store. */
     readonly status: string | null;
-    /** Latest session it holds, YYYY-MM-DD. */
+    /** Latest session of the data store, YYYY-MM-DD. */
     readonly end: string | null;
-    /** Findings when the data was last read; `divisor audit STORE` lists the securities. */
+    /** Findings of the last load of the data. `divisor audit STORE` lists the securities. */
     readonly partial_dates: {
-      /** Number of dates on which only some of its securities have a bar. */
+      /** Number of dates on which only some securities of the store have a bar. */
       readonly total: number;
       /** The latest five of these dates, YYYY-MM-DD, newest first. */
       readonly latest: readonly string[];
     } | null;
   };
-  /** Jobs that are not finished. */
+  /** Number of unfinished jobs. */
   readonly jobs: {
     /** Number of waiting jobs. */
     readonly pending: number;
     /** Number of running jobs. */
     readonly running: number;
-    /** The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs. */
+    /** Queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB. They use the heavy slots of machines with more memory for jobs. */
     readonly lanes: {
       /** Queue of backtests, optimisations, sweeps and other long jobs. */
       readonly heavy: LaneHealth;
@@ -5040,9 +5040,9 @@ export interface Health {
   readonly states: readonly ({
     /** Time of the change, ISO-8601 UTC with offset. */
     readonly since: string;
-    /** State since this time. */
+    /** State that began at this time. */
     readonly status: 'ok' | 'degraded';
-    /** Reason and messages of the checks that fail; null for `ok`. */
+    /** Reason of the state, and messages of the failed checks; null for `ok`. */
     readonly reason: string | null;
   })[];
   /** Every limit that applies to clients, by name. */
@@ -5061,23 +5061,23 @@ export interface HealthCheck {
 export interface HeldIndex {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Session since which it is held back. */
+  /** Session since which the index is held back. */
   readonly since: string;
-  /** Step that holds it back. */
+  /** Step that holds the index back. */
   readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver';
-  /** Stable code to branch on. */
+  /** Stable error code for programs. */
   readonly code: string | null;
-  /** Why, in a sentence. */
+  /** Reason in a sentence. */
   readonly reason: string;
 }
 
-/** Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half. */
+/** Orders securities by a tree of their correlations. The weight is split from the root down, in inverse proportion to the variance of each half. */
 export interface HierarchicalRiskParityWeightParams {
   /** Number of trailing returns of the sample covariance. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward). */
+  /** Distance between two clusters: between their nearest members (single), between their farthest members (complete), the mean of all pairs (average), or the increase of the variance within them (ward). */
   readonly linkage?: 'single' | 'complete' | 'average' | 'ward' | undefined;
-  /** Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself. */
+  /** Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance (correlation). */
   readonly distance?: 'columns' | 'correlation' | undefined;
   /** Stored risk model whose covariance replaces the sample covariance. Default: the sample covariance. */
   readonly risk_model?: string | null | undefined;
@@ -5087,58 +5087,58 @@ export interface HierarchicalRiskParityWeightWeighting {
   readonly type: 'HierarchicalRiskParityWeight';
   /** Arguments of the class, by name. */
   readonly params?: HierarchicalRiskParityWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities. */
+/** Annualised arithmetic means over the window of the risk model, shrunk towards the mean of all securities. */
 export interface HistoricalReturns {
-  /** Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction. */
+  /** Weight of the mean of all securities. With 1, all expected returns are equal. Unit: fraction. */
   readonly shrinkage?: number | undefined;
   readonly type: 'historical';
 }
 
-/** The refresh of the day changes no history of constituents. */
+/** The refresh of the day does not change the history of constituents. */
 export interface HistoryCheck {
   readonly check: 'history';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
 }
 
-/** The refresh of the day changes no history of constituents. */
+/** The refresh of the day does not change the history of constituents. */
 export interface HistoryCheckInput {
   readonly check: 'history';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
 }
 
-/** Keeps securities with price bars on a minimum share of the trailing sessions. */
+/** Keeps securities with price bars on a minimum fraction of the trailing sessions. */
 export interface HistoryFilterParams {
   /** Number of trailing sessions. Unit: sessions. */
   readonly sessions?: number | undefined;
-  /** Minimum share of them with a price bar. Unit: fraction. */
+  /** Minimum fraction of the sessions with a price bar. Unit: fraction. */
   readonly coverage?: number | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface HistoryFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'HistoryFilter';
   /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5162,37 +5162,37 @@ export interface IdentifierSearch {
     /** MARKET_CAP on the date of the last bar. */
     readonly market_cap: number | null;
   })[];
-  /** Value of after for the next page; null on the last page. */
+  /** Value of `after` for the next page; null on the last page. */
   readonly next: string | null;
 }
 
 export interface ImportRequest {
   /** Display name. */
   readonly name: string;
-  /** Default: the name in lower case, with other characters replaced by dashes. */
+  /** Id of the store. Default: the name in lower case, with other characters replaced by dashes. */
   readonly store_id?: string | undefined;
-  /** Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file. */
+  /** Format of the content: an Excel workbook, a zip archive of CSV files, or a zip archive of workbooks with one sheet each. With csv, the content can also be a single CSV file. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
-  /** Currency of the prices of securities without a CURRENCY; an append keeps that of the store. */
+  /** Currency of securities without a CURRENCY. An append does not change the currency of the store. */
   readonly currency?: string | null | undefined;
   /** Mapping of a market that does not follow the template. */
   readonly mapping?: MappingInput | null | undefined;
   /** Activate the store immediately. */
   readonly activate?: boolean | undefined;
-  /** Action if the id is already used: append adds new rows to an imported store. */
+  /** Action if the id is already used. append adds new rows to an imported store. */
   readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined;
   /** The file in base64. */
   readonly content?: string | null | undefined;
-  /** Inline tables instead of content: market, reference, corporate_actions, universes, series. */
+  /** Tables in the request, instead of content: market, reference, corporate_actions, universes, series. */
   readonly tables?: Readonly<Record<string, TableFrame>> | null | undefined;
 }
 
 export interface ImportResult {
   /** The store. */
   readonly store: DataStore;
-  /** Rows per dataset: rows read, and actions derived from adjusted closes. */
+  /** Rows per dataset: rows that were read, and actions that were derived from adjusted closes. */
   readonly rows: Readonly<Record<string, number>>;
   /** Distinct identifiers. */
   readonly identifiers: number;
@@ -5205,7 +5205,7 @@ export interface ImportResult {
 }
 
 export interface ImportedModelDate {
-  /** Day from which the model is in force, ascending. */
+  /** Day from which the model applies, ascending. */
   readonly date: string;
   /** Covariances of the securities, in the form of GET /risk-models/{model_id}. */
   readonly covariance?: {
@@ -5234,20 +5234,20 @@ export interface ImportedModelDate {
     /** Rows of numbers. */
     readonly data: readonly (readonly unknown[])[];
   } | undefined;
-  /** D: specific variance by security. */
+  /** D: specific variances by security. */
   readonly specific_variances?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface ImportedModelPayload {
-  /** Period of variances and covariances: year, or session; session values are multiplied by `annualisation`. */
+  /** Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`. */
   readonly units: 'annual' | 'daily';
-  /** Sessions of a year. Read with daily units. */
+  /** Number of sessions per year, for daily units. */
   readonly annualisation: number;
-  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors. */
+  /** True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors. */
   readonly repair: boolean;
   /** Ascending. */
   readonly dates: readonly {
-    /** Day from which the model is in force. */
+    /** Day from which the model applies. */
     readonly date: string;
     /** Securities of the date. */
     readonly assets: number;
@@ -5255,7 +5255,7 @@ export interface ImportedModelPayload {
     readonly repaired: boolean;
     /** Smallest eigenvalue of the matrix in the response. */
     readonly smallest_eigenvalue: number;
-    /** Securities of other dates without a covariance. */
+    /** Securities of other dates that have no covariance on this date. */
     readonly lacks: readonly string[];
   }[];
 }
@@ -5267,12 +5267,12 @@ export interface IncludeListParams {
 }
 
 export interface IncludeListRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -5283,7 +5283,7 @@ export interface IndexAction {
   readonly identifier: string;
   /** Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; the value is its last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING' | 'SPIN_OFF_EXIT';
-  /** As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown. */
+  /** As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share. Null if a security ends and the payment per share is unknown. */
   readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
@@ -5291,9 +5291,9 @@ export interface IndexAction {
   readonly cash: number | null;
   /** Day of the announcement; null if unknown. */
   readonly announced: string | null;
-  /** True if the ex-date is after as_of and the action was known on as_of; the figures after the action are then pro forma. */
+  /** True if the ex-date is after as_of and the action was known on as_of. The figures after the action are then pro forma. */
   readonly state: 'effective' | 'coming';
-  /** True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date. */
+  /** True if the holder must still decide. This applies to a rights issue, to a dividend with a scrip_ratio, and to two offers for a security on one ex-date: an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if it is unknown, until the ex-date. */
   readonly awaits_decision: boolean;
   /** Last day of the election; null if unknown. */
   readonly election_date: string | null;
@@ -5301,81 +5301,81 @@ export interface IndexAction {
   readonly election_default: 'cash' | 'shares' | 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | null;
   /** Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
-  /** Previous close of the security in its currency; for a coming action the close of as_of. */
+  /** Previous close of the security in its currency; for a coming action, the close on as_of. */
   readonly price_before: number | null;
-  /** At the previous close; for a coming action on as_of. */
+  /** Values at the previous close; for a coming action, on as_of. */
   readonly weight_before: number;
-  /** At the close of the ex-date; pro forma at prices that change only because of the action. */
+  /** Values at the close of the ex-date; pro forma at prices that change only because of the action. */
   readonly weight_after: number | null;
-  /** Index shares: weight times level over price. */
+  /** Index shares: weight times level, divided by price. */
   readonly shares_before: number;
   /** Index shares after the action; null if they depend on a decision. */
   readonly shares_after: number | null;
-  /** Divisor of the index at the previous close, for a coming action on as_of; null for a strategy. */
+  /** Divisor of the index at the previous close; for a coming action, on as_of. Null for a strategy. */
   readonly divisor_before: number | null;
-  /** Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known. */
+  /** Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known. */
   readonly divisor_after: number | null;
-  /** Cash per share held before, in the currency of the security, if the action removes the security; the cash buys the other constituents. For a merger into shares and cash: the cash part. For a past action: the value that the run applied. Otherwise null. */
+  /** Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null. */
   readonly proceeds: number | null;
-  /** Shares of the security that replaces this one. For a spin-off: shares of the new security, with weight 0 before its first close, and after it if the security then leaves. For a past action: the shares that the run applied. Otherwise null. */
+  /** Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null. */
   readonly received: ReceivedShares | null;
 }
 
 export interface IndexBooksPayload {
-  /** Book of the definition; of a derived index, that of its parent. */
+  /** Series of the definition; for a derived index, the series of its parent. */
   readonly target: BookPayload | null;
-  /** Book of the derived index; null for a rule-driven one. */
+  /** Series of the derived index; null for a rule-based index. */
   readonly optimised: BookPayload | null;
 }
 
 export interface IndexCollection {
   /** Summaries by id. */
   readonly indices: readonly IndexSummary[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface IndexDeletion {
-  /** The index of the request, then its children depth first in the order of their ids. */
+  /** Index of the request, followed by the indices that depend on it, depth first in the order of their ids. */
   readonly deleted: readonly DeletedIndex[];
 }
 
 export interface IndexDocument {
   /** 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Shown next to the id. */
+  /** Name that is shown next to the id. */
   readonly name: string;
-  /** Description, free text. */
+  /** Description of the index, free text. */
   readonly description: string | null;
   /** Exchange whose sessions the index uses. */
   readonly calendar: string;
-  /** First rebalance: the first session on or after it. */
+  /** The first rebalance is on the first session on or after this date. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
-  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
+  /** Market value on the first session. The initial divisor is this value divided by the base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
+  /** ISO 4217 code of the currency of the level. An overlay has the currency into which it converts, otherwise the currency of the underlying index. */
   readonly currency: string;
-  /** Data store of the index: it is computed on this store, even if another one is active. Null: the active store. */
+  /** Data store on which the index is computed, even if another store is active. Null: the active store. */
   readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpec | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance: RebalanceSpec;
-  /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
+  /** Reviews in addition to the rebalance, each with its schedule and scope. On the same date, they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpec[] | undefined;
-  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
+  /** Expressions of datapoints by name. The document can use these names like datapoints. They have priority over columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNode>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
+  /** Stored plug-ins by name. Each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, in its state when the index is computed. */
+    /** Id of the stored plug-in. Its version when the index is computed is used. */
     readonly plugin: string;
-    /** Values of its parameters; the others have their defaults. */
+    /** Values of parameters. Omitted parameters have their defaults. */
     readonly parameters: Readonly<Record<string, number | string | boolean>>;
-    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
+    /** Plug-in with which a run was computed; only in the documents of runs. Ignored in requests. */
     readonly code?: {
       /** Kind of the object. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
@@ -5385,34 +5385,34 @@ export interface IndexDocument {
       readonly inputs: readonly {
         /** Display name. */
         readonly name: string;
-        /** Expression of the values. */
+        /** Expression that computes the values. */
         readonly expression: ExpressionNode;
-        /** Number of trailing sessions, with a value for each security. */
+        /** Number of trailing sessions. Each session has one value for each security. */
         readonly sessions: number;
       }[];
-      /** Parameters, with defaults for those that are not given. */
+      /** Parameters, with defaults for omitted parameters. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** Public document that the template follows. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
+  /** Decimals of levels, divisor, index shares and weights. A half is rounded away from zero. */
   readonly rounding?: RoundingSpec | undefined;
-  /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
+  /** Rules of a rule-based index. A definition has exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
-  /** Changes between reviews. Default: none. */
+  /** Changes between reviews. Default: no changes. */
   readonly events?: EventsSpec | undefined;
-  /** Optimisation of a derived index; exactly one of pipeline and derivation. */
+  /** Optimisation of a derived index. A definition has exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
-  /** Present only in an overlay on another index. */
+  /** Definition of an overlay; only in an overlay on another index. */
   readonly kind?: 'overlay' | undefined;
-  /** Underlying index of an overlay; a blend lists its components instead. */
+  /** Underlying index of an overlay. A blend lists its parts instead. */
   readonly source_index_id?: string | undefined;
-  /** Type and terms of an overlay on its underlying index. */
+  /** Type and parameters of an overlay on its underlying index. */
   readonly overlay?: OverlaySpec | undefined;
-  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
+  /** Changes of the methodology by date, earliest first. The history before each date does not change. */
   readonly amendments?: readonly Amendment[] | undefined;
-  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  /** Recorded changes of calendars with which a run was computed; only in the documents of runs. Ignored in requests. */
   readonly closures?: Readonly<Record<string, {
     /** Changes, one for each date. */
     readonly changes: readonly SessionChange[];
@@ -5427,37 +5427,37 @@ export interface IndexDocument {
 export interface IndexDocumentBody {
   /** 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Shown next to the id. */
+  /** Name that is shown next to the id. */
   readonly name: string;
-  /** Description, free text. */
+  /** Description of the index, free text. */
   readonly description?: string | null | undefined;
   /** Exchange whose sessions the index uses. */
   readonly calendar: string;
-  /** First rebalance: the first session on or after it. */
+  /** The first rebalance is on the first session on or after this date. */
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
-  /** Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
+  /** Market value on the first session. The initial divisor is this value divided by the base value. Default: the base value, so that the initial divisor is 1. Unit: money. */
   readonly base_market_value?: number | undefined;
-  /** ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index. */
+  /** ISO 4217 code of the currency of the level. An overlay has the currency into which it converts, otherwise the currency of the underlying index. */
   readonly currency?: string | undefined;
-  /** Data store of the index: it is computed on this store, even if another one is active. Null: the active store. */
+  /** Data store on which the index is computed, even if another store is active. Null: the active store. */
   readonly store_id?: string | null | undefined;
   /** Universe of the selection. */
   readonly universe?: UniverseSpecInput | undefined;
   /** Schedule of the rebalances. */
   readonly rebalance?: RebalanceSpecInput | undefined;
-  /** Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares. */
+  /** Reviews in addition to the rebalance, each with its schedule and scope. On the same date, they run in the order membership, weights, shares. */
   readonly reviews?: readonly ReviewSpecInput[] | undefined;
-  /** Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store. */
+  /** Expressions of datapoints by name. The document can use these names like datapoints. They have priority over columns of the store. */
   readonly datapoints?: Readonly<Record<string, string | ExpressionNodeInput>> | undefined;
-  /** Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
+  /** Stored plug-ins by name. Each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it. */
   readonly plugins?: Readonly<Record<string, {
-    /** Id of the stored plug-in, in its state when the index is computed. */
+    /** Id of the stored plug-in. Its version when the index is computed is used. */
     readonly plugin: string;
-    /** Values of its parameters; the others have their defaults. */
+    /** Values of parameters. Omitted parameters have their defaults. */
     readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-    /** The plug-in as it was computed, in the documents of runs; ignored in requests. */
+    /** Plug-in with which a run was computed; only in the documents of runs. Ignored in requests. */
     readonly code?: {
       /** Kind of the object. */
       readonly kind: 'datapoint' | 'selection' | 'weighting';
@@ -5467,34 +5467,34 @@ export interface IndexDocumentBody {
       readonly inputs: readonly {
         /** Display name. */
         readonly name: string;
-        /** Expression of the values. */
+        /** Expression that computes the values. */
         readonly expression: ExpressionNodeInput;
-        /** Number of trailing sessions, with a value for each security. */
+        /** Number of trailing sessions. Each session has one value for each security. */
         readonly sessions: number;
       }[];
-      /** Parameters, with defaults for those that are not given. */
+      /** Parameters, with defaults for omitted parameters. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
       /** Public document that the template follows. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
-  /** Decimals of levels, divisor, index shares and weights, halves away from zero. */
+  /** Decimals of levels, divisor, index shares and weights. A half is rounded away from zero. */
   readonly rounding?: RoundingSpec | undefined;
-  /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
+  /** Rules of a rule-based index. A definition has exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
-  /** Changes between reviews. Default: none. */
+  /** Changes between reviews. Default: no changes. */
   readonly events?: EventsSpecInput | undefined;
-  /** Optimisation of a derived index; exactly one of pipeline and derivation. */
+  /** Optimisation of a derived index. A definition has exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
-  /** Present only in an overlay on another index. */
+  /** Definition of an overlay; only in an overlay on another index. */
   readonly kind?: 'overlay' | undefined;
-  /** Underlying index of an overlay; a blend lists its components instead. */
+  /** Underlying index of an overlay. A blend lists its parts instead. */
   readonly source_index_id?: string | undefined;
-  /** Type and terms of an overlay on its underlying index. */
+  /** Type and parameters of an overlay on its underlying index. */
   readonly overlay?: OverlaySpecInput | undefined;
-  /** Changes of the methodology by date, earliest first: history before each stays unchanged. */
+  /** Changes of the methodology by date, earliest first. The history before each date does not change. */
   readonly amendments?: readonly Amendment[] | undefined;
-  /** Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests. */
+  /** Recorded changes of calendars with which a run was computed; only in the documents of runs. Ignored in requests. */
   readonly closures?: Readonly<Record<string, {
     /** Changes, one for each date. */
     readonly changes: readonly SessionChange[];
@@ -5508,9 +5508,9 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures */
+  /** `holiday`: weekday on which the exchange is closed; `closure`: recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: session on which a composition is announced, if it is before the effective date; `effective`: date on which a rebalance takes effect, at its close; `expiry`: expiry of index futures: the third Friday of March, June, September and December, or the previous session */
   readonly kind: 'holiday' | 'closure' | 'announcement' | 'effective' | 'expiry';
-  /** Null for an event of an exchange. */
+  /** Index of the event; null for an event of an exchange. */
   readonly index_id: string | null;
   /** Exchange MIC. */
   readonly calendar: string;
@@ -5520,12 +5520,12 @@ export interface IndexEvent {
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
   /** The rule whose breach triggers the rebalance; null for other events. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
-  /** The event in words. */
+  /** Description of the event. */
   readonly summary: string;
 }
 
 export interface IndexExplanation {
-  /** Version of the explained definition; null if it has no versions, absent for a source. */
+  /** Version of the explained definition. Null if it has no versions; absent for a source. */
   readonly index_version?: number | null | undefined;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -5539,19 +5539,19 @@ export interface IndexExplanation {
   readonly rebalance_date: string;
   /** Session whose data was used. */
   readonly decision_date: string;
-  /** Reviews that decided it, in order; `rebalance` is that of the document itself. */
+  /** Reviews that decided the composition, in order. `rebalance` is the review of the document itself. */
   readonly reviews: readonly string[];
   /** True if the security could be selected on the decision date. */
   readonly in_universe: boolean;
-  /** True if the index holds the security at the close of as_of; constituents may also change between rebalances. */
+  /** True if the index holds the security at the close of as_of. Constituents can also change between rebalances. */
   readonly included: boolean;
-  /** First rule that excluded the security; null if none did. */
+  /** First rule that excluded the security; null if no rule excluded it. */
   readonly excluded_by: string | null;
   /** Values that the definition read for the security. */
   readonly datapoints: readonly ExplainedDatapoint[];
   /** Every rule and its result for the security. */
   readonly rules: readonly ExplainedRule[];
-  /** From datapoints to the uncapped weight; null for an excluded security. */
+  /** Computation of the uncapped weight from the datapoints; null for an excluded security. */
   readonly weighting: {
     /** Class name. */
     readonly type: string;
@@ -5574,31 +5574,31 @@ export interface IndexExplanation {
     readonly floor: number;
     /** weight = min(cap, max(floor, scale * uncapped_weight)). */
     readonly scale: number;
-    /** True if the cap applied to the security. */
+    /** True if the cap limits the weight of the security. */
     readonly capped: boolean;
-    /** Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped. */
+    /** Redistribution under a single cap. Each round scales the uncapped securities, and then caps the securities above the cap. */
     readonly rounds: readonly {
       /** Factor applied to the weights that are not capped. */
       readonly scale: number;
-      /** True if the cap applied to the security. */
+      /** True if the cap limits the weight of the security. */
       readonly capped: readonly string[];
     }[];
   } | null;
-  /** Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index. */
+  /** Optimisation of a derived index. Rules, weighting and capping then describe the source. Null for a rule-based index. */
   readonly derivation: DerivedSource | null;
-  /** Fraction of the decided weights that is still held on the effective date, because securities may leave in between. The applied weight is the decided weight divided by this fraction. */
+  /** Fraction of the decided weights that is still held on the effective date, because securities can leave before it. The applied weight is the decided weight divided by this fraction. */
   readonly stayed: number;
-  /** Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null. */
+  /** Decided weight, if it was converted to index shares before the effective close (`rebalance.weights_as: "shares"` with notice). The applied weight is then the weight of these shares. Otherwise null. */
   readonly decided_weight: number | null;
   /** Applied weight of the composition in force; null if the security is excluded. */
   readonly weight: number | null;
-  /** Weight held at the close of as_of; null if not held. */
+  /** Weight held at the close of as_of; null if the security is not held. */
   readonly held_weight: number | null;
-  /** Last entry into the index by as_of; null if there is none. */
+  /** Last entry into the index on or before as_of; null if there is none. */
   readonly entered: ConstituentChange | null;
-  /** Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned. */
+  /** Last exit from the index on or before as_of; null if there is none. It is earlier than `entered` if the security re-entered. */
   readonly left: ConstituentChange | null;
-  /** Changes between reviews by which the security entered or left up to as_of, in order. */
+  /** Changes between reviews by which the security entered or left on or before as_of, in order. */
   readonly replacements: readonly Replacement[];
   /** Pending order for the security; null if there is none. */
   readonly order: WaitingOrder | null;
@@ -5616,13 +5616,13 @@ export interface IndexMoves {
   readonly day_return: number | null;
   /** Return since the last date of the previous calendar year, or since the first date of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252 returns, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
   readonly volatility: number;
-  /** Last level over the first, less 1. A fraction. */
+  /** Last level divided by the first, less 1. A fraction. */
   readonly total_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Levels of the last year: every fourth date and the last. */
+  /** Levels of the last year: every fourth date, and the last date. */
   readonly trace: SeriesPayload;
 }
 
@@ -5631,7 +5631,7 @@ export interface IndexSummary {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Defined by rules, derived by optimisation, or based on other indices. */
+  /** Type of the definition: rules, an optimisation, or other indices. */
   readonly kind: 'rule' | 'derived' | 'overlay';
   /** Parent of a derived index, or underlying index of an overlay; null for a blend. */
   readonly source_index_id: string | null;
@@ -5645,24 +5645,24 @@ export interface IndexSummary {
   readonly store_id: string | null;
   /** True if a backtest record is stored. */
   readonly has_run: boolean;
-  /** Time of that record. */
+  /** Time of the backtest record. */
   readonly run_at: string | null;
   /** Labels of the document. */
   readonly tags: readonly string[];
 }
 
 export interface InspectRequest {
-  /** A folder, or the connection URL of a database, as for a store. */
+  /** Folder, or connection URL of a database, as for a store. */
   readonly location?: string | undefined;
-  /** A file in base64, instead of a location; CSV may be sent as text. */
+  /** File in base64, instead of a location. CSV can also be sent as text. */
   readonly content?: string | undefined;
-  /** Format of the content, as for an import; parquet is one table of prices. */
+  /** Format of the content, as for an import. `parquet` is one table of prices. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | 'parquet' | undefined;
   /** Mapping to test, instead of a proposal. */
   readonly mapping?: MappingInput | null | undefined;
-  /** Known answers, about which the proposal does not ask. */
+  /** Known answers. The inspection asks no questions about them. */
   readonly answers?: MappingAnswers | undefined;
-  /** File or table of a dataset whose name differs from the dataset. */
+  /** File or table of a dataset, if its name differs from the name of the dataset. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -5673,31 +5673,31 @@ export interface InspectResult {
   readonly rows_read: number;
   /** Proposed mapping, in the form that a store or an import accepts. */
   readonly mapping: Mapping;
-  /** The table of the market, if it has another name in the database. */
+  /** Table of the market, if it has another name in the database. */
   readonly tables: Readonly<Record<string, string>>;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
   /** fair_value less spot. */
   readonly basis: AdjustmentChoice;
-  /** sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered. */
+  /** `sure`: a vendor was recognised. `likely`: the column names indicate the mapping. `unsure`: a question must be answered. */
   readonly confidence: 'sure' | 'likely' | 'unsure';
-  /** Vendor or program that writes such tables. */
+  /** Vendor or program that writes tables in this format. */
   readonly recognised_as: string | null;
   /** Question that the data does not answer. */
   readonly questions: readonly string[];
-  /** The questions as findings, each at its field. */
+  /** Questions as findings, each at its field. */
   readonly unsure: readonly MappingQuestion[];
-  /** First bars of the first security, as they would be read. */
+  /** First bars of the first security, as read with the mapping. */
   readonly preview: TableFrame;
-  /** Findings of a full reading with the mapping. */
+  /** Findings of a complete reading with the mapping. */
   readonly findings: readonly Finding[];
 }
 
-/** Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions. */
+/** Weights in proportion to the inverse of annualised volatility. The volatility uses the returns between price bars on consecutive sessions. */
 export interface InverseVolatilityWeightParams {
   /** Number of trailing sessions of the volatility. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Minimum number of returns of a held security. Unit: sessions. */
+  /** A security needs at least this number of returns. Unit: sessions. */
   readonly minimum_observations?: number | undefined;
 }
 
@@ -5705,34 +5705,34 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
 export interface JobAttempt {
   /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** Process of the attempt, as in `divisor nodes`; null if one process serves a home. */
+  /** Process of the attempt, as listed by `divisor nodes`; null if a single process uses a home. */
   readonly node: string | null;
   /** Start of the attempt. */
   readonly started_at: string;
-  /** Time of its last heartbeat. */
+  /** Time of the last heartbeat of the attempt. */
   readonly heartbeat_at: string | null;
   /** End of the attempt; null while it runs. */
   readonly ended_at: string | null;
-  /** `crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs. */
+  /** `crashed`: its thread ended. `lost`: its process ended, did not send heartbeats or was disconnected. `released`: the job was returned to the queue. The setting job-retries limits the number of each outcome. Null while the attempt runs. */
   readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'lost' | 'released' | null;
-  /** Reason why it crashed, was lost, released or failed. */
+  /** Reason why the attempt crashed, was lost, was released or failed. */
   readonly reason: string | null;
 }
 
@@ -5741,7 +5741,7 @@ export interface JobCallback {
   readonly delivery_id: string;
   /** Address of the receiver. */
   readonly url: string;
-  /** `waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt. */
+  /** State of the delivery: `waiting` until the job ends, then `due` until the receiver accepts the message. The final state is `delivered`, or `failed` after the last attempt. */
   readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
   /** Number of attempts. */
   readonly attempts: number;
@@ -5749,26 +5749,26 @@ export interface JobCallback {
   readonly last_attempt_at: string | null;
   /** Reason why the last attempt failed; null if it succeeded. */
   readonly last_error: string | null;
-  /** Set only while the message is due. */
+  /** Time of the next attempt; only while the message is due. */
   readonly next_attempt_at: string | null;
 }
 
 export interface JobCollection {
-  /** Newest first; every result is null. */
+  /** Jobs, newest first. `result` of every job is null. */
   readonly jobs: readonly JobStatus[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface JobKindList {
-  /** Every kind, in a fixed order. */
+  /** Kinds of jobs, in a fixed order. */
   readonly kinds: readonly JobKindState[];
 }
 
 export interface JobKindPause {
-  /** Reason, shown with the kind. */
+  /** Reason, which is shown with the kind. */
   readonly reason?: string | null | undefined;
 }
 
@@ -5778,11 +5778,11 @@ export interface JobKindState {
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff';
   /** Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane. */
   readonly lane: 'heavy' | 'light';
-  /** Pause of the kind; null if jobs of the kind are started. */
+  /** Pause of the kind; null if it is not paused. */
   readonly pause: {
     /** Time of the pause, ISO-8601 UTC with offset. */
     readonly paused_at: string;
-    /** Name of the key that paused it; `local` without authentication. */
+    /** Name of the key that paused the kind; `local` without authentication. */
     readonly author: string;
     /** Reason in the request. */
     readonly reason: string | null;
@@ -5796,7 +5796,7 @@ export interface JobRetries {
   readonly refused: readonly {
     /** {kind}:{id}, for example backtest:LARGE-100. */
     readonly job_id: string;
-    /** Stable code to branch on. */
+    /** Stable error code for programs. */
     readonly code: string;
     /** Message in one sentence. */
     readonly message: string;
@@ -5806,11 +5806,11 @@ export interface JobRetries {
 }
 
 export interface JobRetryRequest {
-  /** Kinds of job. Default: all kinds. */
+  /** Kinds of jobs. Default: all kinds. */
   readonly kinds?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined;
-  /** Ids of jobs, of which only failed jobs are queued again. Default: all failed jobs. */
+  /** Ids of jobs. Only failed jobs are queued again. Default: all failed jobs. */
   readonly job_ids?: readonly string[] | undefined;
-  /** Only jobs that failed at this time or later, with offset. Default: no limit. */
+  /** Only jobs that failed at or after this time, with an offset. Default: no limit. */
   readonly since?: string | undefined;
   /** Maximum number of jobs, newest first. */
   readonly limit?: number | undefined;
@@ -5826,41 +5826,41 @@ export interface JobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set only if the job succeeded; its schema depends on the kind. */
+  /** Result of the job; only if it succeeded. Its schema depends on the kind. */
   readonly result: unknown;
 }
 
-/** A decision of a person about a day of a schedule. */
+/** Decision of a person about a day of a schedule. */
 export interface Judgement {
-  /** From 1, without a gap, by schedule. */
+  /** Number, from 1 without gaps, counted by schedule. */
   readonly seq: number;
   /** Time of the decision, ISO-8601 UTC with offset. */
   readonly at: string;
@@ -5872,19 +5872,19 @@ export interface Judgement {
   readonly action: 'run' | 'backfill' | 'skip' | 'waive';
   /** The schedule. */
   readonly schedule_id: string;
-  /** Session concerned, of a backfill the first. */
+  /** Session of the decision; for a backfill, the first session. */
   readonly date: string;
   /** Index of a waiver; null for every index. */
   readonly index_id: string | null;
-  /** Check that was waived; null of other decisions. */
+  /** Check that was waived; null for other decisions. */
   readonly check: string | null;
   /** Security of a waiver; null for every finding of the check. */
   readonly identifier: string | null;
   /** Findings that a waiver accepted; at most 200. */
   readonly findings: readonly AcceptedFinding[];
-  /** Approval of it; null if it needed none. */
+  /** Approval of the decision; null if it needed none. */
   readonly approval_id: number | null;
-  /** Names of those who approved it. */
+  /** Names of the people who approved the decision. */
   readonly approved_by: readonly string[];
   /** Why. */
   readonly reason: string | null;
@@ -5910,7 +5910,7 @@ export interface LaneHealth {
   readonly running: number;
   /** Maximum number of running jobs on all nodes. */
   readonly places: number;
-  /** Waiting time of the oldest job; null if none waits. */
+  /** Waiting time of the oldest job in seconds; null if no job waits. */
   readonly oldest_wait_seconds: number | null;
 }
 
@@ -5921,16 +5921,16 @@ export interface LevelChange {
   readonly variant: 'price' | 'total' | 'net';
   /** Index points. */
   readonly published: number;
-  /** Index points of the run. */
+  /** Level of the run in index points. */
   readonly run: number;
-  /** Run less published, index points. */
+  /** Level of the run less published level, in index points. */
   readonly change: number;
-  /** The change over the published level, in basis points. */
+  /** Change relative to the published level, in basis points. */
   readonly change_bps: number;
 }
 
 export interface LevelSketch {
-  /** Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it. */
+  /** Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents. */
   readonly level: SeriesPayload;
   /** Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns. */
   readonly volatility: SeriesPayload;
@@ -5944,9 +5944,9 @@ export interface LevelSketchRequest {
 }
 
 export interface LevelsView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -5954,258 +5954,258 @@ export interface LevelsView {
   readonly variant: 'price' | 'total' | 'net';
   /** The levels. */
   readonly levels: SeriesPayload;
-  /** Market value over level. */
+  /** Market value divided by level. */
   readonly divisor: SeriesPayload;
 }
 
-/** A multiple of the daily return, reset every session; a negative one is inverse. */
+/** A multiple of the daily return, reset every session. A negative multiple is inverse. */
 export interface LeverageOverlay {
   readonly type: 'leverage';
-  /** Multiple of the daily return; negative is inverse. */
+  /** Multiple of the daily return. A negative multiple is inverse. */
   readonly factor: number;
-  /** Series of the store with the interest rate of borrowings and cash, percent a year; null: 0. */
+  /** Series of the store with the interest rate of borrowings and cash, in percent per year; null for a rate of 0. */
   readonly financing: string | null;
-  /** Spread over the rate, basis points per year. */
+  /** Spread over the rate, in basis points per year. */
   readonly spread_bps: number;
   /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis: 360 | 365;
 }
 
-/** A multiple of the daily return, reset every session; a negative one is inverse. */
+/** A multiple of the daily return, reset every session. A negative multiple is inverse. */
 export interface LeverageOverlayInput {
   readonly type: 'leverage';
-  /** Multiple of the daily return; negative is inverse. */
+  /** Multiple of the daily return. A negative multiple is inverse. */
   readonly factor: number;
-  /** Series of the store with the interest rate of borrowings and cash, percent a year; null: 0. */
+  /** Series of the store with the interest rate of borrowings and cash, in percent per year; null for a rate of 0. */
   readonly financing?: string | null | undefined;
-  /** Spread over the rate, basis points per year. */
+  /** Spread over the rate, in basis points per year. */
   readonly spread_bps?: number | undefined;
   /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
 }
 
 export interface LimitBreach {
-  /** Row whose bound is exceeded. */
+  /** Constraint whose bound is exceeded. */
   readonly row: string;
-  /** First session beyond the bound; it may precede the window. */
+  /** First session beyond the bound. It can be before the window. */
   readonly begin: string;
-  /** Last session beyond the bound; null if the breach lasts until the end of the window. */
+  /** Last session beyond the bound. Null if the breach continues at the end of the window. */
   readonly end: string | null;
-  /** Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance. */
+  /** Cause of the breach: price changes, a corporate action or delisting, or the trades of a rebalance. */
   readonly cause: 'price' | 'action' | 'rebalance';
-  /** The date of least headroom, with value and bound. */
+  /** Date with the smallest headroom, with value and bound. */
   readonly worst: LimitMeasure;
 }
 
-/** The smallest price move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach. */
+/** Smallest price move of one security that causes a breach on the last date. Null beyond a bound, or if no move causes a breach. */
 export type LimitDistance = {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Relative change of its price, other prices unchanged: 0.1 is +10 %. */
+  /** Relative change of the price while all other prices are unchanged: 0.1 is +10 %. */
   readonly move: number;
 } | null;
 
-/** The date of least headroom. */
+/** Date of the smallest headroom. */
 export interface LimitMeasure {
   /** The date. */
   readonly date: string;
-  /** Measured value of the row. */
+  /** Measured value of the constraint. */
   readonly value: number;
-  /** Bound of the row on that date. */
+  /** Bound of the constraint on that date. */
   readonly limit: number;
 }
 
 export interface LimitRowSummary {
-  /** Row of the rule, or class, id and side of a requested row. */
+  /** Constraint of the rule, or class, id and side of a requested constraint. */
   readonly row: string;
   /** Bought or sold. */
   readonly side: 'lower' | 'upper';
   /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Dates on which the bound is exceeded. */
+  /** Number of dates on which the bound is exceeded. */
   readonly breached_sessions: number;
-  /** The date of least headroom, with value and bound. */
+  /** Date with the smallest headroom, with value and bound. */
   readonly least: LimitMeasure;
 }
 
 export interface LimitState {
   /** Effective dates of a custom schedule. */
   readonly dates: readonly string[];
-  /** Distance to the nearest bound in the unit of the row, a fraction for weights; negative beyond the bound, null if no row applies. */
+  /** Distance to the nearest bound in the unit of the constraint (a fraction for weights). Negative beyond the bound; null if no constraint applies. */
   readonly headroom: readonly (number | null)[];
-  /** The security whose price is nearest to causing a breach; null beyond a bound, or if no move of one security causes a breach. */
+  /** Security with the smallest price move that causes a breach. Null beyond a bound, or if no move of one security causes a breach. */
   readonly nearest: readonly (string | null)[];
-  /** The smallest relative change of that price that causes a breach, other prices unchanged. */
+  /** Smallest relative price move of this security that causes a breach, while all other prices are unchanged. */
   readonly move: readonly (number | null)[];
 }
 
 /** Limits that apply to clients, each in the unit at the end of its name. */
 export interface Limits {
-  /** Rebalance snapshots served per book; 33 years of monthly rebalances. */
+  /** Rebalance snapshots in a response: 33 years of monthly rebalances. */
   readonly MAX_REBALANCES: number;
-  /** Rows of a served weights panel: three years of sessions. */
+  /** Rows of a table of weights in a response: three years of sessions. */
   readonly MAX_WEIGHT_DATES: number;
-  /** Rows of a served positions table. */
+  /** Rows of a table of positions in a response. */
   readonly MAX_POSITION_ROWS: number;
-  /** Sessions of a year by which figures are annualised. */
+  /** Sessions per year with which figures are annualised. */
   readonly PERIODS_PER_YEAR: number;
-  /** Sessions of a year on calendars that trade every day. */
+  /** Sessions per year on calendars that trade every day. */
   readonly DAYS_PER_YEAR: number;
-  /** Days for which a schedule looks ahead of its `asof` date. */
+  /** Days after its date `asof` that a schedule includes. */
   readonly SCHEDULE_LOOKAHEAD_DAYS: number;
-  /** Default age, in sessions of its calendar, after which a price bar is no longer valid. */
+  /** Default number of sessions after which the last price of a security is no longer used. */
   readonly MAX_STALE_SESSIONS: number;
-  /** Returns that a security needs for a covariance estimate. */
+  /** Minimum number of returns of a security in a covariance estimate. */
   readonly MIN_NAME_OBSERVATIONS: number;
-  /** Complete rows that a covariance estimate needs. */
+  /** Minimum number of complete sessions in a covariance estimate. */
   readonly MIN_MODEL_OBSERVATIONS: number;
-  /** Scenarios of an objective: twenty years of sessions. */
+  /** Historical scenarios of an objective: twenty years of sessions. */
   readonly MAX_SCENARIOS: number;
-  /** Simulated scenarios of an objective or a constraint row. */
+  /** Simulated scenarios of an objective or a constraint. */
   readonly MAX_DRAWN_SCENARIOS: number;
-  /** Securities times simulated scenarios of an objective or a constraint row: 400 MB. */
+  /** Securities times simulated scenarios of an objective or a constraint: 400 MB. */
   readonly MAX_SCENARIO_VALUES: number;
-  /** Draws of a resampled frontier: one is as long as a frontier. */
+  /** Draws of a resampled frontier. The frontier of one draw takes as long as a frontier. */
   readonly MAX_FRONTIER_DRAWS: number;
-  /** Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds. */
+  /** Securities of HierarchicalRiskParityWeight. The distances between the columns of 2000 securities take four seconds. */
   readonly MAX_HIERARCHY_SECURITIES: number;
   /** Number of trailing returns of the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
-  /** Plug-ins that one index document uses. */
+  /** Plug-ins in one index document. */
   readonly MAX_PLUGINS: number;
   /** Characters of the source of a plug-in. */
   readonly MAX_PLUGIN_SOURCE: number;
   /** Inputs of a plug-in. */
   readonly MAX_PLUGIN_INPUTS: number;
-  /** Steps of one call of a plug-in, rounds of loops and calls of functions: about a second. */
+  /** Steps of one call of a plug-in (iterations of loops and calls of functions): about a second. */
   readonly MAX_PLUGIN_STEPS: number;
-  /** Memory of a plug-in with its inputs. */
+  /** Memory of a plug-in, including its inputs. */
   readonly MAX_PLUGIN_MEMORY_BYTES: number;
-  /** Body of every route but the import. */
+  /** Body of every route except the import. */
   readonly MAX_BODY_BYTES: number;
   /** Body of `POST /data/import`. */
   readonly MAX_IMPORT_BYTES: number;
-  /** A table that is the body of `POST /data/import`: it is stored on disk, and 4 GiB are 100 million rows of market data. */
+  /** Body of `POST /data/import` with a table. It is stored on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
-  /** Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years. */
+  /** Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years. */
   readonly MAX_SYNTHETIC_BARS: number;
   /** Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
-  /** Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
+  /** Response of an MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
   readonly MAX_TOOL_ANSWER_BYTES: number;
-  /** Answer of the MCP tool waitForJob: the figures of a result; other tools return its series. */
+  /** Response of the MCP tool waitForJob, which contains the figures of a result. Other tools return its series. */
   readonly MAX_TOOL_JOB_BYTES: number;
-  /** Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s. */
+  /** Maximum wait of the MCP tool waitForJob. Clients end a call after 60 s. */
   readonly MAX_TOOL_WAIT_SECONDS: number;
-  /** Concurrent MCP requests of one key. Same limit as for event streams. */
+  /** Concurrent MCP requests of one key, which is also the limit for event streams. */
   readonly MAX_KEY_TOOL_CALLS: number;
-  /** A resource of MCP, which is one message; larger answers are read by HTTP. */
+  /** MCP resource, which is a single message. Read larger resources over HTTP. */
   readonly MAX_RESOURCE_BYTES: number;
-  /** Nesting of a JSON body. */
+  /** Nesting levels of a JSON body. */
   readonly MAX_JSON_DEPTH: number;
-  /** Age of a heartbeat after which a running job is queued again. */
+  /** Time without a heartbeat after which a running job is queued again. */
   readonly HEARTBEAT_TIMEOUT_SECONDS: number;
   /** Wall time of one attempt of a job. */
   readonly MAX_JOB_SECONDS: number;
   /** Time for a cancelled job to release its worker. */
   readonly CANCEL_GRACE_SECONDS: number;
-  /** Indices of `POST /analytics/backtests`: as many answers as a listing of jobs. */
+  /** Indices of `POST /analytics/backtests`, which is also the limit of a listing of jobs. */
   readonly MAX_BATCH_IDS: number;
-  /** Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction. */
+  /** Indices and strategies of `POST /analytics/reruns`. Their runs are stored in one transaction. */
   readonly MAX_RERUN_IDS: number;
-  /** Optimisations of `POST /optimise/studies`, whose results are stored in one transaction. */
+  /** Optimisations of `POST /optimise/studies`. Their results are stored in one transaction. */
   readonly MAX_STUDY_RUNS: number;
   /** Runs of `GET /analytics/compare`. */
   readonly MAX_COMPARE_IDS: number;
-  /** Starts of one job before it is considered poison. */
+  /** Crashes of one job after which the job fails. */
   readonly MAX_ATTEMPTS: number;
   /** Jobs waiting for a worker. */
   readonly MAX_QUEUED_JOBS: number;
   /** Waiting jobs of one key. */
   readonly MAX_KEY_QUEUED_JOBS: number;
-  /** Concurrent heavy jobs of one key; half of the workers if that is more. */
+  /** Concurrent heavy jobs of one key. If half of the workers is a larger number, it applies instead. */
   readonly MAX_KEY_RUNNING_JOBS: number;
-  /** Requests per second of one key, in the long run: a tenth of the capacity of one process. */
+  /** Sustained requests per second of one key: a tenth of the capacity of one process. */
   readonly MAX_KEY_REQUESTS_PER_SECOND: number;
-  /** Burst of requests of one key after a pause: ten seconds of requests. */
+  /** Burst of requests of one key after a pause: the requests of ten seconds. */
   readonly MAX_KEY_REQUEST_BURST: number;
-  /** Ended jobs that are stored; the oldest are removed. A number that loads in less than two seconds at start. */
+  /** Ended jobs that are stored. The oldest jobs are removed. The service can load this number in less than two seconds at its start. */
   readonly MAX_ENDED_JOBS: number;
-  /** Jobs of one listing. */
+  /** Jobs in one response of the list. */
   readonly MAX_LISTED_JOBS: number;
-  /** Maximum `wait` of the status of a job. */
+  /** Maximum `wait` for the status of a job. */
   readonly MAX_WAIT_SECONDS: number;
-  /** Maximum duration of the stream of events of all jobs: a client reconnects for more. */
+  /** Maximum duration of the event stream of all jobs. A client can then reconnect. */
   readonly MAX_STREAM_SECONDS: number;
   /** Concurrent streams of job events. */
   readonly MAX_EVENT_STREAMS: number;
   /** Documents and versions of one key: a hundred thousand versions of 10 KiB. */
   readonly MAX_KEY_STORED_BYTES: number;
-  /** Streams of job events of one key: a browser opens six connections to a service, a desk has some screens. */
+  /** Event streams of one key. A browser opens six connections to a service, and a desk has several screens. */
   readonly MAX_KEY_EVENT_STREAMS: number;
-  /** Connections of one address, except those of `--trusted-proxies`: a quarter of all. */
+  /** Connections of one address, except the addresses in `--trusted-proxies`: a quarter of all connections. */
   readonly MAX_ADDRESS_CONNECTIONS: number;
-  /** Concurrent exports: each takes 4 MiB. */
+  /** Concurrent exports. Each export uses 4 MiB. */
   readonly MAX_OPEN_EXPORTS: number;
-  /** Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute. */
+  /** Time until a request without an upload receives a response: its longest wait, a computation and half a minute. */
   readonly MAX_REQUEST_SECONDS: number;
   /** Wall time of an immediate computation (previews, what-if). */
   readonly MAX_QUERY_SECONDS: number;
-  /** Wall time of a SQL query. */
+  /** Wall time of an SQL query. */
   readonly MAX_SQL_SECONDS: number;
-  /** Rows of the result of a SQL query; further rows are dropped, which is reported. */
+  /** Rows of the result of an SQL query. Further rows are omitted, and the response reports this. */
   readonly MAX_SQL_ROWS: number;
-  /** Result of a SQL query: a million rows of thirty numbers. */
+  /** Result of an SQL query: a million rows of thirty numbers. */
   readonly MAX_SQL_BYTES: number;
-  /** Runs whose tables a SQL query reads. This number can be prepared in half a minute. */
+  /** Runs that an SQL query reads. The tables of this number of runs can be prepared in half a minute. */
   readonly MAX_SQL_RUNS: number;
-  /** Tables that SQL queries read, kept on disk for the next query. */
+  /** Tables of runs that are kept on disk for the next SQL query. */
   readonly MAX_SQL_INPUT_BYTES: number;
-  /** Characters of a SQL query. */
+  /** Characters of an SQL query. */
   readonly MAX_SQL_LENGTH: number;
   /** Sessions of a simulated path: ten years. */
   readonly MAX_SIMULATION_SESSIONS: number;
-  /** Paths of a simulation: 28 bytes of each are stored until it ends. */
+  /** Paths of a simulation. 28 bytes of each path are stored until the simulation ends. */
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: an hour of two workers at 70 ms each. */
   readonly MAX_SWEEP_VARIANTS: number;
-  /** Variants of a sweep that are listed individually; more need a grid. */
+  /** Variants of a sweep in a list of patches. More variants need a grid. */
   readonly MAX_SWEEP_PATCHES: number;
-  /** Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends. */
+  /** Variants of a sweep times sessions. 3.6 GB of levels are stored on disk until the sweep ends. */
   readonly MAX_SWEEP_LEVELS: number;
-  /** Rows in the result of a sweep, the best first; all are read in blocks. */
+  /** Rows in the result of a sweep, beginning with the best. All rows are available in blocks. */
   readonly MAX_SWEEP_RESULT_ROWS: number;
   /** Accounts of a batch: an hour of two workers at 70 ms each. */
   readonly MAX_BATCH_ACCOUNTS: number;
   /** Accounts of a batch as JSON: 4 million lots. */
   readonly MAX_BATCH_BYTES: number;
-  /** Accounts of a batch as lines or a table, which are stored until it ends: 100,000 with 8,000 lots. */
+  /** Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots. */
   readonly MAX_BATCH_UPLOAD_BYTES: number;
   /** Lots of one account. */
   readonly MAX_ACCOUNT_LOTS: number;
   /** Rows of a block of a result. */
   readonly MAX_BLOCK_ROWS: number;
-  /** Splits of time that test a choice among variants. */
+  /** Splits of time in an out-of-sample test. */
   readonly MAX_SWEEP_SPLITS: number;
-  /** Callbacks of one job, from clients that request the same work. */
+  /** Callbacks of one job, from all clients that request the same job. */
   readonly MAX_JOB_CALLBACKS: number;
-  /** Messages of callbacks that wait to be delivered: one for each job that may wait. */
+  /** Callbacks that wait for their delivery: one for each waiting job. */
   readonly MAX_WAITING_CALLBACKS: number;
-  /** Attempts to deliver one message: five hours without an answer. */
+  /** Attempts to deliver one callback: five hours without a response. */
   readonly MAX_CALLBACK_ATTEMPTS: number;
-  /** Time that a receiver has for its answer. */
+  /** Time within which a receiver must respond. */
   readonly MAX_CALLBACK_SECONDS: number;
-  /** Attempts to deliver a file in one round of a day of a schedule. */
+  /** Attempts to deliver a file in one attempt of a day of a schedule. */
   readonly MAX_DELIVERY_TRIES: number;
-  /** Rounds of a day in which a file is attempted at a target: eight hours with the default pause. */
+  /** Attempts of a day in which a file is delivered to a target: eight hours with the default pause. */
   readonly MAX_DELIVERY_ROUNDS: number;
   /** Time to send one file to a target. */
   readonly MAX_DELIVERY_SECONDS: number;
-  /** Files of one mail: 20 MB once encoded. */
+  /** Files of one mail: 20 MB after encoding. */
   readonly MAX_MAIL_BYTES: number;
   /** Depth of an expression tree. */
   readonly MAX_EXPRESSION_DEPTH: number;
@@ -6215,7 +6215,7 @@ export interface Limits {
   readonly MAX_EXPRESSION_LEAVES: number;
   /** Characters of an expression as text: sixteen per node. */
   readonly MAX_EXPRESSION_LENGTH: number;
-  /** Datapoints that an expression reads, each with its lag and window, through its definitions: four per leaf. */
+  /** Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf. */
   readonly MAX_EXPRESSION_READS: number;
   /** Datapoints that a document defines: one per selection rule. */
   readonly MAX_DATAPOINTS: number;
@@ -6239,7 +6239,7 @@ export interface Limits {
   readonly MAX_RENDER_SECONDS: number;
 }
 
-/** The closing composition keeps limits of concentration and of the number of constituents. */
+/** The closing composition satisfies limits of concentration and of the number of constituents. */
 export interface LimitsCheck {
   readonly check: 'limits';
   /** Findings block the index (block), or are only reported (warn). Default: warn. */
@@ -6250,11 +6250,11 @@ export interface LimitsCheck {
   readonly maximum_weight: number | null;
   /** Minimum number of constituents. */
   readonly minimum: number | null;
-  /** Largest number of constituents. */
+  /** Maximum number of constituents. */
   readonly maximum: number | null;
 }
 
-/** The closing composition keeps limits of concentration and of the number of constituents. */
+/** The closing composition satisfies limits of concentration and of the number of constituents. */
 export interface LimitsCheckInput {
   readonly check: 'limits';
   /** Findings block the index (block), or are only reported (warn). Default: warn. */
@@ -6265,47 +6265,47 @@ export interface LimitsCheckInput {
   readonly maximum_weight?: number | null | undefined;
   /** Minimum number of constituents. */
   readonly minimum?: number | null | undefined;
-  /** Largest number of constituents. */
+  /** Maximum number of constituents. */
   readonly maximum?: number | null | undefined;
 }
 
 export interface LimitsRequest {
-  /** Constraint rows on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages. */
+  /** Constraints on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages. */
   readonly rows: readonly ConstraintRowInput[];
 }
 
 export interface LimitsView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Null for rows of the request. */
+  /** Published rule; null for constraints of the request. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
-  /** Reference column whose values are the issuers, as known on each date; IDENTIFIER: each security is its own issuer. */
+  /** Reference column with the issuers, as known on each date. With IDENTIFIER, each security is a separate issuer. */
   readonly by: string;
   /** Dates of the run in the window. */
   readonly sessions: number;
-  /** Dates on which a row is beyond its bound. */
+  /** Dates on which a constraint is beyond its bound. */
   readonly breached_sessions: number;
-  /** The nearest bound on each date. */
+  /** Nearest bound on each date. */
   readonly state: LimitState;
-  /** Each row over the window; the first 500. */
+  /** Constraints over the window; the first 500. */
   readonly rows: readonly LimitRowSummary[];
-  /** Number of rows. */
+  /** Number of constraints. */
   readonly rows_total: number;
-  /** By first session; the first 10,000. */
+  /** The first 10,000 breaches, sorted by their first session. */
   readonly breaches: readonly LimitBreach[];
   /** Number of breaches. */
   readonly breaches_total: number;
-  /** The nearest breach by a price move of one security; null beyond a bound, or if no move causes a breach. */
+  /** Nearest breach that a price move of one security causes; null beyond a bound, or if no move causes a breach. */
   readonly distance: LimitDistance;
-  /** Findings, worst first. */
+  /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
 
-/** A weighted sum of weights is between two bounds; securities without a coefficient count as zero. */
+/** A weighted sum of weights is between two bounds. Securities without a coefficient have the coefficient 0. */
 export interface LinearConstraintParams {
   /** Coefficient of each security. */
   readonly coefficients: Readonly<Record<string, number>>;
@@ -6313,63 +6313,63 @@ export interface LinearConstraintParams {
   readonly lower?: number | null | undefined;
   /** Largest sum. */
   readonly upper?: number | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LinearConstraintParams | undefined;
 }
 
-/** Keeps securities with a minimum daily traded value; constituents may have a separate minimum. */
+/** Keeps securities with a minimum daily traded value. A separate minimum can apply to constituents. */
 export interface LiquidityFilterParams {
   /** Minimum daily traded value. Unit: money per day in index currency. */
   readonly minimum: number;
-  /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
   /** Aggregate of the daily values. */
   readonly statistic?: 'median' | 'mean' | undefined;
-  /** Minimum daily traded value of a constituent. Default: same as for others. Unit: money per day in index currency. */
+  /** Minimum daily traded value of a constituent. Default: same as for other securities. Unit: money per day in index currency. */
   readonly incumbent_minimum?: number | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface LiquidityFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'LiquidityFilter';
   /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded. */
+/** No trade from the previous solved weights exceeds a fraction of the median value traded over a number of sessions. A security without a known value traded is not traded. */
 export interface LiquidityParams {
   /** Size of the portfolio, in the index currency. Unit: money. */
   readonly notional: number;
-  /** Maximum share of the value traded. Unit: fraction. */
+  /** Maximum fraction of the value traded. Unit: fraction. */
   readonly participation?: number | undefined;
-  /** Days a trade may take. Unit: days. */
+  /** Maximum number of days for a trade. Unit: days. */
   readonly days?: number | undefined;
-  /** Trailing sessions of the median. Unit: sessions. */
+  /** Number of trailing sessions of the median. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LiquidityRow {
   readonly type: 'Liquidity';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LiquidityParams | undefined;
@@ -6382,25 +6382,25 @@ export interface ListedClient {
   readonly description: string | null;
   /** True if files are delivered. */
   readonly enabled: boolean;
-  /** Files that it may receive: those that one entry covers. An empty list: none. */
+  /** Files that the client can receive. A file must be covered by one entry. An empty list covers no files. */
   readonly entitlements: readonly Entitlement[];
-  /** Where its files go. */
+  /** Targets to which files are delivered. */
   readonly targets: readonly (FolderTarget | BucketTarget | SftpTarget | CallbackTarget | MailTarget)[];
   /** The client. */
   readonly client_id: string;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Names of the targets whose secret is stored. */
+  /** Names of the targets with a stored secret. */
   readonly secrets: readonly string[];
-  /** Latest session of which the client has files; null if there is none. */
+  /** Latest session with files for the client; null if there is none. */
   readonly latest_delivery: {
     /** Schedule of the day. */
     readonly schedule_id: string;
     /** Session. */
     readonly date: string;
-    /** Files of the day, counted for each target. */
+    /** Number of files of the day, counted separately for each target. */
     readonly files: number;
-    /** Those that were delivered. */
+    /** Number of delivered files. */
     readonly delivered: number;
   } | null;
 }
@@ -6412,13 +6412,13 @@ export interface ListedPlugin {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
+  /** Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
-  /** Columns that it reads, by name. */
+  /** Columns that the plug-in reads, by name. */
   readonly inputs: Readonly<Record<string, {
     /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
+    /** Number of trailing sessions up to the decision date. Each session has one value of the expression. */
     readonly sessions: number;
   }>>;
   /** Parameters of the class in the order of a form. */
@@ -6436,9 +6436,9 @@ export interface ListedPlugin {
   readonly source: string;
   /** SHA-256 of the plug-in, which is part of every run that it computes. */
   readonly sha256: string;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Indices whose definition uses it, by id. */
+  /** Ids of the indices whose definition uses the plug-in. */
   readonly used_by: readonly string[];
 }
 
@@ -6447,41 +6447,41 @@ export interface ListedSchedule {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** True if days begin automatically. */
+  /** True if days start automatically. */
   readonly enabled: boolean;
-  /** Indices of the family, in any order: parents are computed first. */
+  /** Indices of the family, in any order. Parents are computed before the indices that depend on them. */
   readonly indices: readonly string[];
-  /** Exchange whose sessions have a day. */
+  /** Exchange whose sessions are the days of the schedule. */
   readonly calendar: string;
-  /** Local time at which the day of a session begins. */
+  /** Local time at which the day of a session starts. */
   readonly at: string;
-  /** Days after the session: 1 begins on the morning after. */
+  /** Number of days after the session. With 1, the day starts on the next calendar day. */
   readonly day_offset: number;
-  /** Time zone of the IANA database. Default: that of the calendar. */
+  /** Time zone of the IANA database. Default: the time zone of the calendar. */
   readonly time_zone: string | null;
-  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  /** Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late. */
   readonly deadline_minutes: number | null;
-  /** Minutes until the next attempt of a day that waits or is blocked. */
+  /** Minutes until the next attempt of a day that is waiting or blocked. */
   readonly retry_minutes: number;
-  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  /** Number of sessions that are performed after an outage. Earlier sessions are recorded as missed. */
   readonly catch_up: number;
-  /** Days after the end of a day for which the service keeps its files; null keeps them permanently. */
+  /** Number of days after the end of a day for which the service keeps its files; null keeps them permanently. */
   readonly keep_files_days: number | null;
-  /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
+  /** Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop). */
   readonly on_failure: 'continue' | 'stop';
-  /** Steps of a day, in their order. */
+  /** Steps of a day, in order. */
   readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep | DeliverStep)[];
   /** First session. */
   readonly starts_on: string;
   /** The schedule. */
   readonly schedule_id: string;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Its latest days and its next one; null without `days`. */
+  /** Latest days of the schedule and its next day; null without `days`. */
   readonly latest: ScheduleDays | null;
 }
 
-/** A table in pandas "split" form. */
+/** Table in the "split" format of pandas. */
 export interface LiteralTable {
   /** Labels of the rows. */
   readonly index: readonly (string | number)[];
@@ -6503,49 +6503,49 @@ export interface LoadJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: DataStore | null;
 }
 
-/** No weight is negative. Present by default; position bounds with a negative lower bound lift it for the securities in their scope. */
+/** No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities. */
 export interface LongOnlyParams {
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface LongOnlyRow {
   readonly type: 'LongOnly';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
@@ -6562,7 +6562,7 @@ export interface MadeFile {
 
 export interface MailTarget {
   readonly type: 'mail';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
   /** Tables whose files are sent. Default: reports. */
   readonly tables: readonly string[] | null;
@@ -6574,7 +6574,7 @@ export interface MailTarget {
 
 export interface MailTargetInput {
   readonly type: 'mail';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
   /** Tables whose files are sent. Default: reports. */
   readonly tables?: readonly string[] | null | undefined;
@@ -6584,149 +6584,149 @@ export interface MailTargetInput {
   readonly subject?: string | undefined;
 }
 
-/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
+/** Mapping of tables in their original format to a market. Columns that are not mapped are read by name. */
 export interface Mapping {
   /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout: 'long' | 'wide';
-  /** Rows before the header of each table, empty ones not counted. */
+  /** Number of rows before the header of each table, without empty rows. */
   readonly skip_rows: number;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field: string | null;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields: Readonly<Record<string, string>>;
   /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from: string | null;
   /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format: string | null;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal: '.' | ',';
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands: ',' | '.' | "'" | ' ' | null;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units: 'refuse' | 'read';
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
-  /** A price of 0: refused, or read as no price. */
+  /** Treatment of a price of 0: refused, or read as a missing price. */
   readonly zero_prices: 'refuse' | 'missing';
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way. */
   readonly negative_prices: 'refuse' | 'absolute';
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close: string | null;
-  /** Columns, files and sheets that are not read. */
+  /** Columns, files and sheets that are ignored. */
   readonly ignore: readonly string[];
 }
 
-/** Known members of the mapping, and the adjustment, about which no question is asked. */
+/** Known members of the mapping, and the adjustment. The inspection asks no questions about them. */
 export interface MappingAnswers {
   /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
-  /** Rows before the header of each table, empty ones not counted. */
+  /** Number of rows before the header of each table, without empty rows. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
   /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or read as no price. */
+  /** Treatment of a price of 0: refused, or read as a missing price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way. */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
-  /** Columns, files and sheets that are not read. */
+  /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
   /** Price basis of CLOSE. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
 }
 
-/** Members of a mapping to change; the others stay unchanged. A member is replaced as a whole. */
+/** Members of a mapping that change. All other members stay unchanged. A member is replaced as a whole. */
 export interface MappingChange {
   /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
-  /** Rows before the header of each table, empty ones not counted. */
+  /** Number of rows before the header of each table, without empty rows. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
   /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or read as no price. */
+  /** Treatment of a price of 0: refused, or read as a missing price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way. */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
-  /** Columns, files and sheets that are not read. */
+  /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Mapping of tables in their original format to a market. Unmapped columns are read by name. */
+/** Mapping of tables in their original format to a market. Columns that are not mapped are read by name. */
 export interface MappingInput {
   /** `long`: one row per security and date; `wide`: one row per date and one column per security. */
   readonly layout?: 'long' | 'wide' | undefined;
-  /** Rows before the header of each table, empty ones not counted. */
+  /** Number of rows before the header of each table, without empty rows. */
   readonly skip_rows?: number | undefined;
   /** Encoding of text files without a byte order mark. Null: UTF-8. */
   readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
-  /** Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet. */
+  /** For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
-  /** Wide, one table per field: field of each file, sheet or table. Others are not read. */
+  /** For `wide` with one table per field: field of each file, sheet or table. Other tables are not read. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security). */
+  /** Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
   /** Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored. */
   readonly date_format?: string | null | undefined;
-  /** Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored. */
+  /** Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
+  /** Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none. */
   readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
-  /** Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read. */
+  /** Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read. */
   readonly units?: 'refuse' | 'read' | undefined;
-  /** A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first. */
+  /** Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
-  /** A price of 0: refused, or read as no price. */
+  /** Treatment of a price of 0: refused, or read as a missing price. */
   readonly zero_prices?: 'refuse' | 'missing' | undefined;
-  /** A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way). */
+  /** Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way. */
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
-  /** Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint. */
+  /** Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint. */
   readonly adjusted_close?: string | null | undefined;
-  /** Columns, files and sheets that are not read. */
+  /** Columns, files and sheets that are ignored. */
   readonly ignore?: readonly string[] | undefined;
 }
 
@@ -6735,21 +6735,21 @@ export interface MappingQuestion {
   readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** Question that the data does not answer. */
   readonly question: string;
-  /** Default value without an answer. */
+  /** Value that is used without an answer. */
   readonly taken: string | null;
-  /** Other known possibilities. */
+  /** Other possible values. */
   readonly others: readonly string[];
-  /** True if the answer is required before the data is read. */
+  /** True if the data cannot be read without an answer. */
   readonly required: boolean;
-  /** For on_duplicate: securities with different rows on one date, at most 1000. */
+  /** For on_duplicate: securities with different rows on one date; at most 1000. */
   readonly conflicts?: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
     /** Number of rows that differ from the first row of their date. */
     readonly rows: number;
-    /** Date of the first of these rows. */
+    /** Date of the first differing row. */
     readonly date: string;
-    /** Column of the first value that differs. */
+    /** Column of the first differing value. */
     readonly column: string;
     /** Value of the first row. */
     readonly first: number | null;
@@ -6758,33 +6758,33 @@ export interface MappingQuestion {
   })[] | undefined;
 }
 
-/** Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum. */
+/** Keeps securities with a market capitalisation between two bounds. A separate minimum can apply to constituents. */
 export interface MarketCapFilterParams {
   /** Minimum market capitalisation; null: no minimum. Unit: money in index currency. */
   readonly minimum?: number | null | undefined;
   /** Maximum market capitalisation; null: no maximum. Unit: money in index currency. */
   readonly maximum?: number | null | undefined;
-  /** Count only the shares in free float. */
+  /** True uses only the shares in free float. */
   readonly free_float?: boolean | undefined;
-  /** Minimum market capitalisation of a constituent. Default: same as for others. Unit: money in index currency. */
+  /** Minimum market capitalisation of a constituent. Default: same as for other securities. Unit: money in index currency. */
   readonly incumbent_minimum?: number | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface MarketCapFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MarketCapFilter';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights in proportion to market capitalisation. */
 export interface MarketCapWeightParams {
-  /** Count only the shares in free float. */
+  /** True uses only the shares in free float. */
   readonly free_float?: boolean | undefined;
 }
 
@@ -6792,45 +6792,45 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Minimum weighted average correlation: the minimum variance if every volatility were one. */
+/** Minimum weighted average correlation, which is the minimum variance if every volatility were one. */
 export interface MaxDecorrelationObjective {
   readonly type: 'max_decorrelation';
 }
 
-/** Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio. */
+/** Maximum diversification ratio, which is the weighted average of the volatilities divided by the volatility of the portfolio. */
 export interface MaxDiversificationObjective {
   readonly type: 'max_diversification';
 }
 
-/** The highest expected return within the constraints; a limit of the tracking error or of the volatility limits its risk. */
+/** Maximum expected return within the constraints. To limit the risk, add a limit on the tracking error or on the volatility. */
 export interface MaxReturnObjective {
   readonly type: 'max_return';
 }
 
-/** Maximum expected return above the risk-free rate per unit of volatility; cash earns the rate. */
+/** Maximum expected return in excess of the risk-free rate per unit of volatility. Cash earns the risk-free rate. */
 export interface MaxSharpeObjective {
-  /** Annual rate that is subtracted from the return. Unit: fraction per year. */
+  /** Annual risk-free rate that is subtracted from the return. Unit: fraction per year. */
   readonly risk_free_rate?: number | undefined;
   readonly type: 'max_sharpe';
 }
 
-/** Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades. */
+/** Maximum expected return, less half the risk aversion times the variance, less the costs of the trades. */
 export interface MaxUtilityObjective {
-  /** Price of a unit of variance, halved. */
+  /** Risk aversion. Half of this number is the price of one unit of variance. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'max_utility';
 }
@@ -6842,7 +6842,7 @@ export interface McpMessage {
 
 /** Risk model of an optimisation. */
 export interface MeasuringRisk {
-  /** The stored risk model; null for an estimate of the run. */
+  /** Stored risk model; null for an estimate of the run. */
   readonly model_id: string | null;
   /** Estimator of the covariance; `imported` for an imported model. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
@@ -6852,7 +6852,7 @@ export interface MeasuringRisk {
   readonly start: string;
   /** Date of the last return. */
   readonly end: string;
-  /** Number of returns: sessions on which every security has a return. */
+  /** Number of returns, which is the number of sessions on which every security has a return. */
   readonly sessions: number;
 }
 
@@ -6875,27 +6875,27 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Schema of the value. */
   readonly ref: string | null;
-  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  /** Format of a text or a list; null if the type determines it. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
   readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
-  /** Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used. */
+  /** Conditions on other parameters under which this parameter is used: accepted values by parameter name. One matching entry is sufficient. Null: always used. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
 
-/** Keeps the constituents of another index as last decided, or all other securities. */
+/** Keeps the constituents of the last decided composition of another index, or all other securities. */
 export interface MembershipFilterParams {
-  /** A stored index. */
+  /** Id of a stored index. */
   readonly index_id: string;
-  /** If false, its constituents are excluded. */
+  /** If false, the constituents of the index are excluded. */
   readonly in?: boolean | undefined;
 }
 
 export interface MembershipFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MembershipFilter';
   /** Arguments of the class, by name. */
   readonly params?: MembershipFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -6922,25 +6922,25 @@ export interface MethodologyChange {
   readonly at: string;
   /** Name of the key. */
   readonly author: string;
-  /** Note of the client on its write. */
+  /** Note from the header X-Change-Note. */
   readonly note: string | null;
   /** Effect of the write. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted';
   /** Sentences of the methodology that no longer apply. */
   readonly removed: readonly string[];
-  /** Sentences that apply in their place. */
+  /** Sentences that replace them. */
   readonly added: readonly string[];
 }
 
 export interface MethodologyChanges {
   /** Versions, newest first. */
   readonly changes: readonly MethodologyChange[];
-  /** Dated changes of the present definition, earliest first. */
+  /** Dated changes of the current definition, earliest first. */
   readonly amendments: readonly Amendment[];
 }
 
 export interface MethodologyTemplateCollection {
-  /** The methodologies that ship with the service. */
+  /** Methodologies that the service contains. */
   readonly templates: readonly MethodologyTemplateSummary[];
 }
 
@@ -6949,7 +6949,7 @@ export interface MethodologyTemplateDetail {
   readonly id: string;
   /** Title. */
   readonly title: string;
-  /** size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices. */
+  /** `size`: weights by market capitalisation. `factor`: selection or weights by other figures of companies. `other_weighting`: equal, price or risk weights. `optimised`: derived by an optimisation. `overlay`: computed from other indices. */
   readonly kind: 'size' | 'factor' | 'other_weighting' | 'optimised' | 'overlay';
   /** Published index with a similar methodology. */
   readonly style: string;
@@ -6957,24 +6957,24 @@ export interface MethodologyTemplateDetail {
   readonly source: TemplateSource;
   /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** True if the served store has all required data; null if no store is served. */
+  /** True if the served store contains all required data; null if no store is served. */
   readonly can_run: boolean | null;
   /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
-  /** Choices where the public document is not specific, and deviations from it. */
+  /** Choices of the template where the public document is not specific, and deviations from the document. */
   readonly choices: readonly string[];
   /** Bodies in the form that PUT accepts, underlying indices first. */
   readonly documents: readonly Readonly<Record<string, unknown>>[];
-  /** Other missing data of the served store, such as exchange rates. */
+  /** Other data that the served store lacks, such as exchange rates. */
   readonly findings: readonly Finding[];
 }
 
 export interface MethodologyTemplateLevel {
-  /** Id of the document with this level, the last document of the template. */
+  /** Id of the document whose level is returned, which is the last document of the template. */
   readonly index_id: string;
-  /** Level on a few sessions of the last three years of the served store; null with a problem. */
+  /** Levels of some sessions of the last three years of the served store; null if there is a problem. */
   readonly level: SeriesPayload | null;
-  /** Reason why the served store has no composition under the rules of the template. */
+  /** Reason why the rules of the template select no securities of the served store. */
   readonly problem: string | null;
 }
 
@@ -6983,7 +6983,7 @@ export interface MethodologyTemplateSummary {
   readonly id: string;
   /** Title. */
   readonly title: string;
-  /** size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices. */
+  /** `size`: weights by market capitalisation. `factor`: selection or weights by other figures of companies. `other_weighting`: equal, price or risk weights. `optimised`: derived by an optimisation. `overlay`: computed from other indices. */
   readonly kind: 'size' | 'factor' | 'other_weighting' | 'optimised' | 'overlay';
   /** Published index with a similar methodology. */
   readonly style: string;
@@ -6991,7 +6991,7 @@ export interface MethodologyTemplateSummary {
   readonly source: TemplateSource;
   /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** True if the served store has all required data; null if no store is served. */
+  /** True if the served store contains all required data; null if no store is served. */
   readonly can_run: boolean | null;
   /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
@@ -6999,28 +6999,28 @@ export interface MethodologyTemplateSummary {
 
 /** Minimum average of the worst drawdowns: the conditional drawdown at risk of historical returns, summed by session. */
 export interface MinCdarObjective {
-  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
   readonly type: 'min_cdar';
 }
 
 /** Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns. */
 export interface MinCvarObjective {
-  /** Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction. */
+  /** Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction. */
   readonly confidence?: number | undefined;
-  /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
+  /** Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
+  /** Source of the scenarios: historical returns, blocks of historical returns drawn with replacement, or draws with the covariance of the risk model, from a normal or Student's distribution. */
   readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
-  /** Number of scenarios drawn; ignored for historical ones. */
+  /** Number of drawn scenarios; ignored for historical scenarios. */
   readonly draws?: number | undefined;
   /** Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions. */
   readonly block?: number | undefined;
-  /** Degrees of freedom of Student's distribution: the fewer, the fatter its tails. */
+  /** Degrees of freedom of Student's distribution. Fewer degrees of freedom mean heavier tails. */
   readonly degrees_of_freedom?: number | undefined;
-  /** Equal seeds give equal draws. */
+  /** Seed of the draws. Equal seeds give equal draws. */
   readonly seed?: number | undefined;
   readonly type: 'min_cvar';
 }
@@ -7035,33 +7035,33 @@ export interface MinVarianceObjective {
   readonly type: 'min_variance';
 }
 
-/** A security has at least a threshold weight, or none. Short positions are not affected. */
+/** The weight of a security is at least a threshold, or zero. Short positions are not affected. */
 export interface MinimumHoldingParams {
   /** Minimum weight of a held security. Unit: fraction. */
   readonly threshold: number;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: MinimumHoldingParams | undefined;
 }
 
-/** Long-only weights of least variance. */
+/** Long-only weights with minimum variance. */
 export interface MinimumVarianceWeightParams {
   /** Number of trailing returns of the covariance. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Structure the sample covariance is shrunk towards. */
+  /** Target towards which the sample covariance is shrunk. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target. Default: securities / (securities + observations). Unit: fraction. */
+  /** Weight of the target. Default: securities / (securities + observations). Unit: fraction. */
   readonly intensity?: number | null | undefined;
-  /** Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights. Unit: fraction. */
+  /** Maximum weight in the minimisation. If the maximum is too low for full investment, the weights are equal. Unit: fraction. */
   readonly upper?: number | undefined;
 }
 
@@ -7069,70 +7069,70 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts. */
+/** Keeps securities with a minimum total return over a window that skips the latest sessions. The return includes the growth over missing price bars. */
 export interface MomentumFilterParams {
-  /** Trailing sessions up to those skipped. Unit: sessions. */
+  /** Number of trailing sessions before the skipped sessions. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Latest sessions left out. Unit: sessions. */
+  /** Number of latest sessions that are skipped. Unit: sessions. */
   readonly skip?: number | undefined;
   /** Minimum return over the window. Unit: fraction. */
   readonly minimum?: number | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface MomentumFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface MovedDate {
   /** Effective date. */
   readonly date: string;
-  /** Session of its announcement; the date itself without a notice. */
+  /** Session on which the closure was announced; the date of the closure if there was no notice. */
   readonly announcement: string;
 }
 
-/** Large moves of constituents have a corporate action. */
+/** Large price moves of constituents have a corporate action. */
 export interface MovesCheck {
   readonly check: 'moves';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
-  /** Largest move without a corporate action, a fraction. */
+  /** Largest price move without a corporate action, a fraction. */
   readonly limit: number;
 }
 
-/** Large moves of constituents have a corporate action. */
+/** Large price moves of constituents have a corporate action. */
 export interface MovesCheckInput {
   readonly check: 'moves';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Largest move without a corporate action, a fraction. */
+  /** Largest price move without a corporate action, a fraction. */
   readonly limit?: number | undefined;
 }
 
-/** Solved weight of the security as a balance of forces, or held by a bound. */
+/** Balance of forces that determines the solved weight of the security, or the bound that determines it. */
 export interface NameSolve {
-  /** Every constraint of the security, binding or not, in row order, lower before upper. */
+  /** Every constraint of the security, binding or not, in the order of the request, with lower bounds first. */
   readonly rows: readonly SolvedRow[];
   /** Minimum feasible weight of the security, including selection constraints; null if there is no minimum. */
   readonly lower: number | null;
@@ -7140,21 +7140,21 @@ export interface NameSolve {
   readonly upper: number | null;
   /** Reference weight of the objective: source_weight for the tracking error, otherwise 0. */
   readonly centre: number;
-  /** Second derivative of the objective by the weight: for the tracking error twice the sum of the variance of the security and the tie-breaking term. */
+  /** Second derivative of the objective with respect to the weight. For the tracking error, twice the sum of the variance of the security and the tie-breaking term. */
   readonly stiffness: number;
-  /** Derivative from the other terms of the objective: for the tracking error twice the sum of its covariances with the active weights of the other securities. */
+  /** Derivative of the other terms of the objective. For the tracking error, twice the sum of the covariances of the security with the active weights of the other securities. */
   readonly pull: number;
-  /** Sum of the forces of all rows and of a choice of securities. */
+  /** Sum of the forces of all constraints and of the selection of securities. */
   readonly force: number;
-  /** centre - (pull + force) / stiffness: weight without bounds; null if stiffness is 0. */
+  /** centre - (pull + force) / stiffness, which is the weight without bounds. Null if stiffness is 0. */
   readonly free_weight: number | null;
-  /** `free`: at free_weight. `lower`, `upper`, `fixed`: at a bound. `kink`: at the weight before trading, or at a soft bound. */
+  /** `free`: the weight equals free_weight. `lower`, `upper`, `fixed`: the weight is at a bound. `kink`: the weight is at the weight before trading, or at a soft bound. */
   readonly held_by: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
-  /** The bound or kink; null if free. */
+  /** Bound or kink of the weight; null if the weight is free. */
   readonly held_at: number | null;
-  /** free_weight or held_at. */
+  /** free_weight or held_at, whichever applies. */
   readonly solved_weight: number;
-  /** Scaling after the removal of weights that are zero up to rounding; 1 if there were none. */
+  /** Scaling factor after weights that are zero up to rounding were removed; 1 if there were none. */
   readonly scale: number;
 }
 
@@ -7169,7 +7169,7 @@ export interface NextName {
   readonly entry_return: number | null;
 }
 
-/** The operand must fail. */
+/** True if the operand is false. */
 export interface NotNode {
   readonly node: 'not';
   /** Condition that must be false. */
@@ -7178,7 +7178,7 @@ export interface NotNode {
   readonly text?: string | undefined;
 }
 
-/** The operand must fail. */
+/** True if the operand is false. */
 export interface NotNodeInput {
   readonly node: 'not';
   /** Condition that must be false. */
@@ -7190,9 +7190,9 @@ export interface NotNodeInput {
 /** Objective of the optimisation: its type, or an object with the type and its parameters. */
 export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 'max_return' | 'max_sharpe' | 'risk_parity' | 'max_diversification' | 'max_decorrelation' | 'min_cvar' | 'min_cdar' | MinTrackingErrorObjective | MinVarianceObjective | MaxUtilityObjective | MaxReturnObjective | MaxSharpeObjective | RiskParityObjective | MaxDiversificationObjective | MaxDecorrelationObjective | MinCvarObjective | MinCdarObjective;
 
-/** The figure in which a run reports the objective and changes of it. */
+/** Figure in which a run reports the objective and its changes. */
 export interface ObjectiveMeasure {
-  /** Term used in the sentences of a run. */
+  /** Term for the figure in the sentences of a run. */
   readonly name: string;
   /** Relation of the figure to `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit. */
   readonly form: 'root' | 'return' | 'loss' | 'number';
@@ -7215,7 +7215,7 @@ export interface ObjectiveTypeSpec {
   readonly kind: 'eq' | 'ineq' | null;
   /** False for classes that make a result heuristic. */
   readonly convex: boolean | null;
-  /** A complete valid row. */
+  /** Complete valid example. */
   readonly example: Readonly<Record<string, unknown>> | null;
   /** Measure in which a run reports the objective and its changes. */
   readonly measure: ObjectiveMeasure;
@@ -7228,25 +7228,25 @@ export interface ObjectiveTypes {
   readonly expected_returns: readonly TypeSpec[];
 }
 
-/** Keeps the best share line of each issuer; a security without an issuer counts as its own issuer. */
+/** Keeps the best share line of each issuer. A security without an issuer is a separate issuer. */
 export interface OnePerIssuerParams {
-  /** Column that names the issuer. */
+  /** Column that identifies the issuer. */
   readonly issuer_field?: string | undefined;
   /** Column or derived datapoint. */
   readonly field?: string | undefined;
-  /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface OnePerIssuerRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'OnePerIssuer';
   /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7261,35 +7261,35 @@ export interface OptimisationJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: OptimisationRunResult | null;
 }
 
@@ -7298,23 +7298,23 @@ export interface OptimisationPreviewRequest {
   readonly index_id: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
-  /** Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier. */
+  /** Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
+  /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null for the latest. */
+  /** Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
-  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  /** Last day of the window of the risk model. It is never after the decision date of the rebalance. */
   readonly end?: string | null | undefined;
-  /** Rows of the catalogue. Without rows, the portfolio is long only and fully invested. */
+  /** Constraints. Without constraints, the portfolio is long-only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
@@ -7325,27 +7325,27 @@ export interface OptimisationRunRequest {
   readonly constraint_set_id: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
-  /** Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier. */
+  /** Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
+  /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rebalance to target: the latest on or before this day; null for the latest. */
+  /** Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance. */
   readonly as_of?: string | null | undefined;
   /** First day of the window of the risk model. */
   readonly start?: string | null | undefined;
-  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  /** Last day of the window of the risk model. It is never after the decision date of the rebalance. */
   readonly end?: string | null | undefined;
-  /** Annual rate for the frontier's tangency point. */
+  /** Annual risk-free rate for the tangency portfolio of the frontier. */
   readonly risk_free_rate?: number | undefined;
-  /** A frontier averaged over draws; null: only the frontier of the estimates. */
+  /** Frontier that is averaged over draws; null for only the frontier of the estimates. */
   readonly resampling?: Resampling | null | undefined;
-  /** Effort for the proof of a choice of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` in the result says what it proved. */
+  /** Effort to prove a selection of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` of the result states the remaining uncertainty. */
   readonly proof?: 'quick' | 'thorough' | undefined;
 }
 
@@ -7362,11 +7362,11 @@ export interface OptimisationRunResult {
   readonly end: string;
   /** Rebalance whose weights are the target. */
   readonly rebalance_date: string;
-  /** Risk model of objective, rows and results. Absent in runs of earlier versions. */
+  /** Risk model of objective, constraints and results. Absent in runs of earlier versions. */
   readonly risk_model?: MeasuringRisk | undefined;
-  /** True if the optimality conditions hold for the original rows. */
+  /** True if the optimality conditions are satisfied for the original constraints. */
   readonly converged: boolean;
-  /** True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal. */
+  /** True if a non-convex constraint required a second solution with a restricted selection. The solution is then feasible, but not proven optimal. */
   readonly heuristic: boolean;
   /** Securities with a weight above 0. */
   readonly holdings: number;
@@ -7376,15 +7376,15 @@ export interface OptimisationRunResult {
   readonly iterations: number;
   /** Type of the objective. */
   readonly objective_type: string;
-  /** The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
+  /** Objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
   readonly objective_value: number;
-  /** Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value. */
+  /** Annualised variance of the active weights for any objective, which is the square of tracking_error. The run optimises objective_value. */
   readonly objective: number;
-  /** Bound of the objective over all feasible weights. With a limit on the number of securities and a quadratic objective or the largest return: proven over all choices of securities. Otherwise: the value without the non-convex rows, less the gap of the proof for tail risk. */
+  /** Bound of the objective over all feasible weights. If a constraint limits the number of securities and the objective is quadratic or max_return, the bound is proven over all selections of securities. Otherwise, it is the value without the non-convex constraints, less the gap of the proof for tail risk. */
   readonly bound: number | null;
-  /** Distance of the value from the bound, relative to the value. */
+  /** Distance between the value and the bound, relative to the value. */
   readonly gap: number | null;
-  /** Requested effort for proving a choice of securities. Absent in runs of earlier versions. */
+  /** Requested effort to prove a selection of securities. Absent in runs of earlier versions. */
   readonly proof?: 'quick' | 'thorough' | undefined;
   /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
@@ -7402,23 +7402,23 @@ export interface OptimisationRunResult {
   readonly tracking_error: number;
   /** One-way turnover against the index weights. */
   readonly turnover: number;
-  /** Sum of active weights; zero under full investment. */
+  /** Sum of the active weights; zero if the portfolio is fully invested. */
   readonly active_sum: number;
   /** Status of the solver. */
   readonly solver_message: string;
-  /** Every security, largest active position first. */
+  /** Every security, beginning with the largest active position. */
   readonly weights: readonly WeightRow[];
   /** Binding constraints: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
-  /** Effect of relaxing each binding bound: a fraction by one percentage point, a count by one, other bounds by one hundredth; at most 20 bounds, most expensive first. If rows choose securities, the choice is kept. This field and the next two are absent in runs of earlier versions. */
+  /** Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions. */
   readonly sensitivities?: readonly SensitivityRow[] | undefined;
-  /** Cost of each of the first 20 rows of the request. */
+  /** Cost of each of the first 20 constraints of the request. */
   readonly constraint_costs?: readonly ConstraintCost[] | undefined;
-  /** At most 10 securities that are excluded only by their lower bound of 0, starting with the security nearest to a positive weight. */
+  /** At most 10 securities that are excluded only by their lower bound of 0, beginning with the security that is closest to a positive weight. */
   readonly next_names?: readonly NextName[] | undefined;
   /** Efficient frontier within the constraints. */
   readonly frontier: FrontierPayload | null;
-  /** Findings, worst first. */
+  /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
 
@@ -7427,21 +7427,21 @@ export interface OptimiseRequest {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Null inherits nothing from the parent. */
+  /** Constraint set of the new index. Null inherits nothing from the parent. */
   readonly description?: string | null | undefined;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
-  /** Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier. */
+  /** Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
   /** Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
-  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
-  /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
+  /** Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
+  /** Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0. */
   readonly candidates?: 'parent' | 'universe' | undefined;
-  /** Rows of the catalogue. Without rows, the portfolio is long only and fully invested. */
+  /** Constraints. Without constraints, the portfolio is long-only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
@@ -7453,9 +7453,9 @@ export interface OtherAdjustment {
 }
 
 export interface OverlayPart {
-  /** The overlay of the part: this overlay or an underlying one. */
+  /** Overlay of the part: this overlay, or an underlying overlay. */
   readonly index_id: string;
-  /** Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
+  /** Kind of the part: cash (interest that is earned or lost on cash), costs (costs of changes of the exposure), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest that is paid on borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
   readonly part: 'cash' | 'costs' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
   /** Linked contribution to the total return. */
   readonly contribution: number;
@@ -7472,22 +7472,22 @@ export interface OverlayTypeSpec {
   readonly label: string;
   /** Description in one or two sentences. */
   readonly help: string;
-  /** Level of session t from the previous one; g is the growth of the index. */
+  /** Level of session t from the previous level. g is the growth of the index. */
   readonly formula: string;
   /** Publication that contains the formula. */
   readonly reference: string;
   /** Parameters of the class in the order of a form. */
   readonly parameters: readonly ParameterSpec[];
-  /** A complete valid row. */
+  /** Complete valid example. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
 export interface OverlayTypes {
-  /** In the order of a form. */
+  /** Parameters in the order of a form. */
   readonly overlays: readonly OverlayTypeSpec[];
 }
 
-/** Price in place of that of the source. */
+/** Price that replaces the price of the source. */
 export interface OverrideFacts {
   readonly kind: 'override';
   /** The data store. */
@@ -7498,7 +7498,7 @@ export interface OverrideFacts {
   readonly date: string;
   /** Price in force; null if there is none. */
   readonly before: number | null;
-  /** Price requested; null withdraws the override. */
+  /** Requested price; null withdraws the override. */
   readonly price: number | null;
   /** Relative change of the price; null if a price is missing. */
   readonly change: number | null;
@@ -7507,9 +7507,9 @@ export interface OverrideFacts {
 }
 
 export interface OverviewView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -7519,13 +7519,13 @@ export interface OverviewView {
   readonly concentration: ConcentrationPayload;
   /** Long, short, gross and net exposure of the last rebalance; absent without a short position. */
   readonly exposure?: ExposurePayload | undefined;
-  /** The level, 100 at the start. */
+  /** Level, 100 at the start. */
   readonly level: SeriesPayload;
   /** Figures of the run. */
   readonly metrics: BacktestMetrics;
-  /** Comparison of a derived index with its parent. Absent for other runs and those of earlier versions. */
+  /** Comparison of a derived index with its parent. Absent for other indices and in runs of earlier versions. */
   readonly parent?: ParentPayload | undefined;
-  /** Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions. */
+  /** Return variant of the levels. It is `total` on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions. */
   readonly return_variant?: 'price' | 'total' | 'net' | undefined;
   /** Number of dates used. */
   readonly observations: number;
@@ -7535,12 +7535,12 @@ export interface OverviewView {
   readonly last_rebalance: string;
   /** First date of the run's levels. */
   readonly start: string;
-  /** Last date of the run's levels. */
+  /** Last date of the levels of the run. */
   readonly end: string;
 }
 
 export interface PackAccount {
-  /** Name, unique among the accounts; AUM is that of `aum`. */
+  /** Name of the account, unique among the accounts. AUM is the account of `aum`. */
   readonly name: string;
   /** Cash in the currency of the index. */
   readonly cash?: number | undefined;
@@ -7549,26 +7549,26 @@ export interface PackAccount {
 }
 
 export interface PackCost {
-  /** Whole spread, of which half is paid. */
+  /** Full spread. Half of it is paid. */
   readonly spread_bps?: number | undefined;
-  /** Market impact of trading a whole day of volume. */
+  /** Market impact of trading the volume of a whole day. */
   readonly impact_bps?: number | undefined;
 }
 
 export interface PackHolding {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Negative for a short position. */
+  /** Number of shares; negative for a short position. */
   readonly shares?: number | null | undefined;
-  /** Value instead of shares: at the close of as_of, in the currency of the index. */
+  /** Value instead of shares, at the close of as_of and in the currency of the index. */
   readonly value?: number | null | undefined;
 }
 
-/** Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement. */
+/** Orders of the announcement compared with the orders of as_of, for the same holdings. The differences are the effect of prices since the announcement. Null before the announcement. */
 export interface PackReconciliation {
-  /** Session of the announcement, whose closes price its orders. */
+  /** Session of the announcement, with the closes at which its orders are valued. */
   readonly announced: string;
-  /** Accounts as in the pack. */
+  /** Accounts, in the order of the pack. */
   readonly accounts: readonly ReconciledAccount[];
 }
 
@@ -7585,7 +7585,7 @@ export interface PackTrade {
   readonly value: number;
   /** Fraction of the value before the trades. */
   readonly weight_before: number;
-  /** Weight of the index. */
+  /** Weight in the index. */
   readonly weight_target: number;
   /** Fraction of the value after trades and costs. */
   readonly weight_after: number;
@@ -7612,7 +7612,7 @@ export interface PackedAccount {
   readonly turnover: number;
   /** Expected cost of the trades. */
   readonly cost: number;
-  /** Half the sum of the absolute differences between achieved and target weights, due to lots. */
+  /** Half the sum of the absolute differences between achieved and target weights, which result from lots. */
   readonly drift_after: number;
   /** By identifier. */
   readonly trades: readonly PackTrade[];
@@ -7637,9 +7637,9 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Schema of the value. */
   readonly ref: string | null;
-  /** Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
+  /** Format of a text or a list; null if the type determines it. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes. */
   readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'store' | 'risk_model' | 'series' | 'expression' | 'condition' | null;
-  /** Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used. */
+  /** Conditions on other parameters under which this parameter is used: accepted values by parameter name. One matching entry is sufficient. Null: always used. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null for other values. */
   readonly fields: readonly MemberSpec[] | null;
@@ -7650,26 +7650,26 @@ export interface ParentPayload {
   readonly index_id: string;
   /** Number of dates in both the run and the parent. */
   readonly observations: number;
-  /** Of the parent over the shared dates. A fraction. */
+  /** Return of the parent over the common dates. A fraction. */
   readonly total_return: number;
-  /** Total return of the run less that of the parent. A fraction. */
+  /** Total return of the run less the total return of the parent. A fraction. */
   readonly tracking_difference: number;
-  /** Annualised standard deviation of return differences to the parent. A fraction. */
+  /** Annualised standard deviation of the return differences to the parent. A fraction. */
   readonly tracking_error: number;
-  /** Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions. */
+  /** Comparison of realised and forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions. */
   readonly forecast?: TrackingForecastPayload | undefined;
 }
 
 export interface PerformanceView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Series that all figures describe: the portfolio after costs, or the index that it tracks. */
   readonly of: 'portfolio' | 'index';
-  /** Return that is measured. */
+  /** Return variant of the measured series. */
   readonly return_variant: 'price' | 'total' | 'net';
   /** Requested value; the first date of the run if omitted. */
   readonly requested_start: string;
@@ -7681,25 +7681,25 @@ export interface PerformanceView {
   readonly end: string;
   /** Number of dates used. */
   readonly observations: number;
-  /** Level that is measured, 100 at the first date. */
+  /** Measured level, 100 on the first date. */
   readonly level: SeriesPayload;
-  /** The tracked index in its return variant, 100 at the first date. */
+  /** Level of the tracked index in its return variant, 100 on the first date. */
   readonly index_level: SeriesPayload;
   /** Benchmark of the run; null if there is none. */
   readonly benchmark: string | null;
-  /** Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions. */
+  /** Return variant of the benchmark; `raw` for unadjusted levels. Null if there is no benchmark, and in runs of earlier versions. */
   readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
-  /** The benchmark, 100 at the first shared date of the window; null if there is none. */
+  /** Level of the benchmark, 100 on the first common date of the window; null if there is none. */
   readonly benchmark_level: SeriesPayload | null;
-  /** Level against its peak in the window; 0 at a high. */
+  /** Level relative to its peak in the window, less 1; 0 at a high. */
   readonly drawdown: SeriesPayload;
   /** Figures of the window. */
   readonly metrics: BacktestMetrics;
   /** Distribution of the returns of the window. */
   readonly statistics: ReturnStatistics;
-  /** Comparison with the benchmark on the shared dates of the window; null with fewer than three. */
+  /** Comparison with the benchmark on the common dates of the window; null with fewer than three. */
   readonly benchmark_statistics: BenchmarkStatistics | null;
-  /** The ten deepest falls of the window, the deepest first. */
+  /** The ten deepest drawdowns of the window, beginning with the deepest. */
   readonly drawdowns: readonly DrawdownRow[];
   /** Return of each calendar year within the window. The returns compound to the total return. */
   readonly annual_returns: Readonly<Record<string, number>>;
@@ -7708,7 +7708,7 @@ export interface PerformanceView {
 }
 
 export interface PersonalAccount {
-  /** Id of the account, for its result. */
+  /** Id of the account, which its result contains. */
   readonly account_id: string;
   /** Cash, in the currency of the index. */
   readonly cash?: number | undefined;
@@ -7716,38 +7716,38 @@ export interface PersonalAccount {
   readonly lots?: readonly AccountLot[] | undefined;
   /** Securities that are sold and not bought. */
   readonly exclusions?: readonly string[] | undefined;
-  /** Weights added to those of the parent, by security. */
+  /** Weights that are added to the weights of the parent, by security. */
   readonly tilts?: Readonly<Record<string, number>> | undefined;
   /** Maximum annual tracking error. */
   readonly tracking_error_limit?: number | null | undefined;
   /** Minimum trade, in money. */
   readonly minimum_trade?: number | undefined;
-  /** Trades before `as_of`, with shares as they count on it, after splits. */
+  /** Trades before `as_of`. Share counts are adjusted for splits up to `as_of`. */
   readonly recent?: readonly RecentTrade[] | undefined;
-  /** Groups of securities that count as the same for wash sales. */
+  /** Groups of securities that are treated as identical for wash sales. */
   readonly substitutes?: readonly (readonly string[])[] | undefined;
-  /** Rates, and rules of the tax. */
+  /** Rates and rules of the tax. */
   readonly tax?: AccountTax | undefined;
 }
 
 export interface PhaseIn {
   /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
   readonly field: string | Datapoint | ExpressionNode;
-  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  /** Number of reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
   readonly steps: number;
 }
 
 export interface PhaseInInput {
   /** Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
+  /** Number of reviews over which a change of the field is phased in, in equal steps. Unit: reviews. */
   readonly steps: number;
 }
 
 export interface PhaseSpec {
   /** Number of closes with equal increments. Unit: sessions. */
   readonly sessions?: number | undefined;
-  /** Increment of each close, summing to 1; instead of a number of closes. */
+  /** Increment of each close, with a sum of 1. Replaces the number of closes. */
   readonly fractions?: readonly number[] | undefined;
 }
 
@@ -7776,13 +7776,13 @@ export interface Plugin {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
+  /** Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
-  /** Columns that it reads, by name. */
+  /** Columns that the plug-in reads, by name. */
   readonly inputs: Readonly<Record<string, {
     /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
+    /** Number of trailing sessions up to the decision date. Each session has one value of the expression. */
     readonly sessions: number;
   }>>;
   /** Parameters of the class in the order of a form. */
@@ -7800,14 +7800,14 @@ export interface Plugin {
   readonly source: string;
   /** SHA-256 of the plug-in, which is part of every run that it computes. */
   readonly sha256: string;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
 }
 
 export interface PluginCollection {
   /** Plug-ins by id. */
   readonly plugins: readonly ListedPlugin[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -7817,17 +7817,17 @@ export interface PluginCollection {
 export interface PluginFilterParams {
   /** Name of the plug-in among the `plugins` of the document. */
   readonly plugin: string;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface PluginFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'PluginFilter';
   /** Arguments of the class, by name. */
   readonly params?: PluginFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -7839,25 +7839,25 @@ export interface PluginPreview {
   readonly as_of: string | null;
   /** Number of securities of the store on the session. */
   readonly securities: number;
-  /** Number of these securities with a value. */
+  /** Number of securities with a value. */
   readonly valued: number;
-  /** Securities with a value, largest value first. */
+  /** Securities with a value, beginning with the largest value. */
   readonly values: readonly {
     /** Asset identifier. */
     readonly identifier: string;
     /** Value returned by `compute`. */
     readonly value: number;
   }[];
-  /** Findings, worst first. */
+  /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
 
 export interface PluginPreviewRequest {
-  /** The plug-in, which need not be stored. */
+  /** Plug-in. It does not have to be stored. */
   readonly plugin: PluginUpsert;
-  /** Values of parameters; omitted parameters have their defaults. */
+  /** Values of parameters. Omitted parameters have their defaults. */
   readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
-  /** Decision date. Default: the latest of the store. */
+  /** Decision date. Default: the latest date of the store. */
   readonly as_of?: string | null | undefined;
   /** Maximum number of values. */
   readonly limit?: number | undefined;
@@ -7868,16 +7868,16 @@ export interface PluginUpsert {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights. */
+  /** Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights. */
   readonly kind: 'datapoint' | 'selection' | 'weighting';
-  /** Columns that the plug-in reads, by the names under which `compute` receives them: Float64Arrays with NaN for missing values. With several sessions, the values of a security are adjacent, latest last. */
+  /** Columns that the plug-in reads. `compute` receives them under these names as Float64Arrays, with NaN for missing values. If there are several sessions, the values of a security are adjacent, with the latest last. */
   readonly inputs: Readonly<Record<string, string | {
     /** Numeric expression, such as `max(CLOSE, window=252)`. */
     readonly expression: string;
-    /** Number of trailing sessions up to the decision date, with one value of the expression each. */
+    /** Number of trailing sessions up to the decision date. Each session has one value of the expression. */
     readonly sessions?: number | undefined;
   }>>;
-  /** Parameters with their defaults, or with bounds and help as well. */
+  /** Parameters with their defaults, optionally with bounds and help. */
   readonly parameters?: Readonly<Record<string, number | string | boolean | {
     /** Default value. */
     readonly default: number | string | boolean;
@@ -7892,7 +7892,7 @@ export interface PluginUpsert {
   readonly source: string;
 }
 
-/** Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held. */
+/** Weights in proportion to the values of a plug-in. A security with a negative or missing value is not held. */
 export interface PluginWeightParams {
   /** Name of the plug-in among the `plugins` of the document. */
   readonly plugin: string;
@@ -7902,17 +7902,17 @@ export interface PluginWeightWeighting {
   readonly type: 'PluginWeight';
   /** Arguments of the class, by name. */
   readonly params?: PluginWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
@@ -7921,21 +7921,21 @@ export interface PortfolioBookPayload {
   readonly cash: SeriesPayload;
   /** Initial capital of the portfolio. */
   readonly initial_capital: number;
-  /** Value after each close, preceded by a row with the initial capital on the day before the start. */
+  /** Value after each close. The first row has the initial capital on the day before the start. */
   readonly nav: SeriesPayload;
   /** portfolio-{index_id}. */
   readonly portfolio_id: string;
-  /** Holdings after each close, in long form; the most recent rows. */
+  /** Holdings after each close, in long form. Only the most recent rows are returned. */
   readonly positions: TableFrame;
-  /** Rows of the whole panel. */
+  /** Number of rows of the whole table. */
   readonly positions_total: number;
   /** Every trade, in long form. */
   readonly transactions: TableFrame;
-  /** Rows of the whole table. Beyond a million, only the latest are returned. */
+  /** Number of rows of the whole table. Of more than a million rows, only the latest are returned. */
   readonly transactions_total: number;
-  /** Weights held after each close, dates by security; the latest dates. */
+  /** Weights held after each close, dates by security. Only the latest dates are returned. */
   readonly weights: TableFrame;
-  /** Dates of the whole panel. */
+  /** Number of dates of the whole table. */
   readonly weights_dates_total: number;
 }
 
@@ -7945,17 +7945,17 @@ export interface PositionBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Securities of the row. Default: all. */
+  /** Securities of the constraint. Default: all securities. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: PositionBoundsParams | undefined;
@@ -7966,21 +7966,21 @@ export interface PreviewAsset {
   readonly identifier: string;
   /** True if the security is in the index. */
   readonly included: boolean;
-  /** Final weight; null if not held. */
+  /** Final weight; null if the security is not held. */
   readonly weight: number | null;
-  /** Id of the first excluding rule; null for a selected security without a weight, and for a derived index. */
+  /** Id of the first rule that excluded the security. Null for a selected security without a weight, and for a derived index. */
   readonly excluded_by: string | null;
-  /** Position of the step that excluded the security; the number of steps for a selected security without a weight. */
+  /** Position of the step that excluded the security. For a selected security without a weight, the number of steps. */
   readonly excluded_at: number | null;
-  /** True if the cap applied to the security. */
+  /** True if the cap limits the weight of the security. */
   readonly uncapped_weight: number | null;
-  /** True if the cap applied to the security. */
+  /** True if the cap limits the weight of the security. */
   readonly capped: boolean;
   /** Weight in the parent; derived indices only. */
   readonly source_weight: number | null;
   /** Solved weight, which equals `weight`; derived indices only. */
   readonly solved_weight: number | null;
-  /** Solved weight minus source weight; derived indices only. */
+  /** Solved weight less source weight; derived indices only. */
   readonly weight_delta: number | null;
 }
 
@@ -7991,27 +7991,27 @@ export interface PreviewConstraint {
   readonly kind: 'eq' | 'ineq';
   /** True if the bound is binding. */
   readonly binding: boolean;
-  /** Distance to the boundary in `unit`. */
+  /** Distance to the bound in `unit`. */
   readonly slack: number;
   /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated. */
+  /** Change of the bound if the constraint was relaxed according to its priority; null if the constraint is satisfied as defined. */
   readonly relaxed_by: number | null;
 }
 
 export interface PreviewDocumentRequest {
   /** The definition. */
   readonly document: IndexDocumentBody;
-  /** Decision date. Default: the base date of the document, or the first rebalance of a derived index. */
+  /** Decision date. Default: the base date of the document; for a derived index, the first rebalance. */
   readonly as_of?: string | null | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
 }
 
 export interface PreviewLimits {
   /** Published rule of concentration. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10';
-  /** Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance. */
+  /** Distance of the decided weights from the nearest bound. Negative beyond the bound; this does not trigger a rebalance. */
   readonly headroom: number;
 }
 
@@ -8030,17 +8030,17 @@ export interface PreviewOverlay {
     readonly before: number | null;
     /** Annual volatility from which the target was computed; null before the first return. */
     readonly volatility: number | null;
-    /** target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is not a review */
+    /** target: the exposure is the target; max_change: the difference from the target exceeds the largest change; within_tolerance: the target is within the tolerance of the previous exposure; no_review: the session is not a review */
     readonly reason: 'target' | 'max_change' | 'within_tolerance' | 'no_review';
   } | undefined;
 }
 
 export interface PreviewRequest {
-  /** Decision date. Default: the base date of the index, or the first rebalance of a derived index. */
+  /** Decision date. Default: the base date of the index; for a derived index, the first rebalance. */
   readonly as_of?: string | null | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
-  /** Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition. */
+  /** Id of a run. The request then uses the definition of the run, with every document and risk model as of the run, on the served data. Default: the stored definition. */
   readonly run_id?: string | undefined;
 }
 
@@ -8049,25 +8049,25 @@ export interface PreviewResponse {
   readonly index_version: number | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Requested date, unchanged. */
+  /** Date as requested. */
   readonly as_of: string;
   /** Latest session with data on or before as_of; null before the first market date of the store. */
   readonly resolved_date: string | null;
-  /** One row per security: included by weight, then excluded by step. */
+  /** Securities: first the included securities by weight, then the excluded securities by step. */
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights. It is 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has an exposure other than 1 to its underlying securities. */
+  /** Sum of the weights. It is 1 unless the index is empty, a WeightSum constraint leaves cash, or an overlay has an exposure other than 1 to its underlying securities. */
   readonly total_weight: number;
-  /** Cap in effect; always null for a derived index. */
+  /** Applied cap; always null for a derived index. */
   readonly cap: number | null;
-  /** Weight moved away from capped securities. */
+  /** Weight that was redistributed from capped securities. */
   readonly cap_redistributed: number;
   /** Steps of the selection; null for a derived index and an overlay. */
   readonly steps: readonly PreviewStep[] | null;
-  /** The optimisation; null for a rule-driven index and an overlay. */
+  /** Optimisation; null for a rule-based index and an overlay. */
   readonly solve: PreviewSolve | null;
-  /** State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null. */
+  /** State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null. */
   readonly overlay?: PreviewOverlay | undefined;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
@@ -8082,7 +8082,7 @@ export interface PreviewSolve {
   readonly source_index_id: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective: string;
-  /** Latest parent rebalance on or before as_of. */
+  /** Latest rebalance of the parent on or before as_of. */
   readonly rebalance_date: string;
   /** Figures of the index weights. */
   readonly before: WeightFigures;
@@ -8095,11 +8095,11 @@ export interface PreviewSolve {
 }
 
 export interface PreviewStep {
-  /** 0 is the universe; rules follow in order. */
+  /** Position of the step. 0 is the universe, and rules follow in order. */
   readonly position: number;
-  /** Securities left after the step. */
+  /** Number of securities that remain after the step. */
   readonly remaining: number;
-  /** Securities removed by this step; empty for the universe. */
+  /** Securities that this step removed; empty for the universe. */
   readonly excluded: readonly string[];
   /** Id of the rule; null for the universe. */
   readonly rule_id: string | null;
@@ -8113,17 +8113,17 @@ export interface PriceFilterParams {
   readonly minimum?: number | null | undefined;
   /** Maximum close; null: no maximum. Unit: money in index currency. */
   readonly maximum?: number | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface PriceFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'PriceFilter';
   /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -8141,11 +8141,11 @@ export interface PriceOverride {
   readonly identifier: string;
   /** Session of the price. */
   readonly date: string;
-  /** CLOSE in place of that of the source. */
+  /** CLOSE that replaces the CLOSE of the source. */
   readonly price: number;
-  /** CLOSE of the source at the time of the override; null if it had none. */
+  /** CLOSE of the source at the time of the override; null if there was none. */
   readonly source_price: number | null;
-  /** Why, with the source of the price. */
+  /** Reason, including the source of the price. */
   readonly reason: string;
   /** Name of the key; `local` without authentication. */
   readonly author: string;
@@ -8153,9 +8153,9 @@ export interface PriceOverride {
   readonly key_id: string | null;
   /** Time of the override, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Approval of it; null if it needed none. */
+  /** Approval of the decision; null if it needed none. */
   readonly approval_id: number | null;
-  /** Names of those who approved it. */
+  /** Names of the people who approved the decision. */
   readonly approved_by: readonly string[];
 }
 
@@ -8166,7 +8166,7 @@ export interface PriceOverrideRequest {
   readonly date: string;
   /** CLOSE that replaces the CLOSE of the source; null withdraws the override. */
   readonly price: number | null;
-  /** Reason, with the source of the price. */
+  /** Reason, including the source of the price. */
   readonly reason: string;
 }
 
@@ -8177,11 +8177,11 @@ export interface PriceOverrides {
   readonly overrides: readonly PriceOverride[];
 }
 
-/** Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
+/** Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average. */
 export interface PriceWeightParams {
-  /** Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
+  /** Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each. */
   readonly factor_field?: string | null | undefined;
-  /** A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight. */
+  /** Effect of a split: the number of shares does not change and the divisor does, or the shares are multiplied so that the weight does not change. */
   readonly splits?: 'divisor' | 'keep_weight' | undefined;
 }
 
@@ -8189,17 +8189,17 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
@@ -8208,7 +8208,7 @@ export interface PricesResponse {
   readonly identifier: string;
   /** Resolution served. */
   readonly interval: 'native' | 'weekly' | 'monthly';
-  /** Market data by date; null if there is no value. */
+  /** Market data by date; null for missing values. */
   readonly prices: TableFrame;
 }
 
@@ -8226,22 +8226,22 @@ export interface Procedure {
   readonly kind: 'cessation' | 'errors' | 'judgement' | 'inputs' | 'review' | 'complaints' | 'conflicts' | 'oversight' | 'controls';
   /** Markdown. */
   readonly text: string;
-  /** Indices that it applies to. Default: all. */
+  /** Indices to which the procedure applies. Default: all indices. */
   readonly indices: readonly string[] | null;
-  /** Date by which it is to be reviewed. */
+  /** Date of the next review of the procedure. */
   readonly review_by: string | null;
   /** The procedure. */
   readonly procedure_id: string;
-  /** Its newest version. */
+  /** Newest version of the procedure. */
   readonly version: number;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
 }
 
 export interface ProcedureCollection {
   /** Procedures by id. */
   readonly procedures: readonly Procedure[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -8254,13 +8254,13 @@ export interface ProcedureDocument {
   readonly kind: 'cessation' | 'errors' | 'judgement' | 'inputs' | 'review' | 'complaints' | 'conflicts' | 'oversight' | 'controls';
   /** Markdown. */
   readonly text: string;
-  /** Indices that it applies to. Default: all. */
+  /** Indices to which the procedure applies. Default: all indices. */
   readonly indices?: readonly string[] | null | undefined;
-  /** Date by which it is to be reviewed. */
+  /** Date of the next review of the procedure. */
   readonly review_by?: string | null | undefined;
 }
 
-/** Response of a service with keys to a request without a key. */
+/** Response to a request without a key, if the service has keys. */
 export interface PublicHealth {
   readonly status: 'live';
   /** The running engine version. */
@@ -8274,38 +8274,38 @@ export interface PublicKey {
   readonly public_key: string;
   /** Time of its creation, ISO-8601 UTC with offset. */
   readonly valid_from: string;
-  /** Time from which it is no longer used; null for the current key. */
+  /** Time from which the key is no longer used; null for the current key. */
   readonly valid_until: string | null;
 }
 
 export interface PublicKeys {
   /** Oldest first. */
   readonly keys: readonly PublicKey[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface Publication {
-  /** Closes published for the first time. */
+  /** Number of closes that were published for the first time. */
   readonly published: number;
-  /** Closes published again. */
+  /** Number of closes that were published again. */
   readonly restated: number;
   /** Last published date; null if there is none. */
   readonly through: string | null;
   /** Hash of the last entry; 64 zeros for an empty log. */
   readonly head: string;
-  /** Id of the run with these closes. */
+  /** Id of the run that contains these closes. */
   readonly run_id: string;
   /** The error. */
   readonly error: DecidedError;
-  /** Differences between the run and a new run of its request; null if it is current. */
+  /** Differences between the run and a new run of the same request; null if the run is current. */
   readonly stale: StaleState | null;
 }
 
 export interface PublicationEntry {
-  /** From 1, without a gap. */
+  /** Number, from 1 without gaps. */
   readonly seq: number;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -8319,7 +8319,7 @@ export interface PublicationEntry {
   readonly total: number | null;
   /** Net total return level. */
   readonly net: number | null;
-  /** Market value over level. */
+  /** Market value divided by level. */
   readonly divisor: number | null;
   /** SHA-256 of the canonical JSON (RFC 8785) of the index weights at the close, by identifier. */
   readonly composition_hash: string;
@@ -8327,11 +8327,11 @@ export interface PublicationEntry {
   readonly data_hash: string | null;
   /** Version of the definition; null if unknown. */
   readonly index_version: number | null;
-  /** Version of the recorded changes of its calendar that the run used; absent if there were none. */
+  /** Version of the recorded changes of the calendar that the run used; absent if there were none. */
   readonly calendar_version?: number | undefined;
   /** Version of the engine of the run. */
   readonly engine: string | null;
-  /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close. */
+  /** Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left unchanged. Null for any other close. */
   readonly reason: string | null;
   /** Time of the publication, ISO-8601 UTC with offset. */
   readonly at: string;
@@ -8341,9 +8341,9 @@ export interface PublicationEntry {
   readonly previous: string;
   /** SHA-256 of the canonical JSON of the entry without hash and signature. */
   readonly hash: string;
-  /** Key that signed it. */
+  /** Key of the signature. */
   readonly key_id: string;
-  /** Ed25519 over the 32 bytes of hash, in base64. */
+  /** Ed25519 signature of the 32 bytes of hash, in base64. */
   readonly signature: string;
 }
 
@@ -8352,11 +8352,11 @@ export interface PublishFacts {
   readonly kind: 'publish';
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Run that gives the closes. */
+  /** Run that contains the closes. */
   readonly run_id: string;
-  /** Closes published for the first time. */
+  /** Number of closes that were published for the first time. */
   readonly published: number;
-  /** Closes published again. */
+  /** Number of closes that were published again. */
   readonly restated: number;
   /** First date. */
   readonly first: string;
@@ -8364,44 +8364,44 @@ export interface PublishFacts {
   readonly last: string;
   /** Levels of the last date. */
   readonly close: ApprovedLevels;
-  /** Published close before it; null if there is none. */
+  /** Published close before the first new close; null if there is none. */
   readonly previous: ApprovedClose | null;
 }
 
 export interface PublishRequest {
-  /** Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest. */
+  /** Id of a stored run. Default: the newest run. */
   readonly run_id?: string | undefined;
-  /** Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date. */
+  /** Last date to publish. Default: the last date of the run. The request is refused if the run lacks a session on or before this date. */
   readonly through?: string | undefined;
-  /** True: publish changed closes again. */
+  /** True publishes closes with differences again. */
   readonly restate?: boolean | undefined;
-  /** Reason for the log; a restatement requires one. */
+  /** Reason, which the log records. A restatement requires a reason. */
   readonly reason?: string | undefined;
-  /** Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT. */
+  /** Treatment of published closes that differ from the run. Default: the publication is refused with RESTATEMENT. */
   readonly error_policy?: ErrorPolicy | undefined;
-  /** Publish closes for which constituents have no bar; their entries record it. */
+  /** True publishes closes for which constituents have no bar. The entries record this. */
   readonly allow_partial?: boolean | undefined;
 }
 
-/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+/** Publishes the closes of every index up to and including the session. Parents are published before the indices that depend on them. A close is published only once, even if the step is repeated. */
 export interface PublishStep {
   readonly type: 'publish';
-  /** Treatment of published closes that differ in the run. Default: they hold the index back. */
+  /** Treatment of published closes that differ from the run. Default: the index is held back. */
   readonly errors: ErrorPolicy | null;
-  /** Publish closes for which constituents have no bar; their entries record it. */
+  /** True publishes closes for which constituents have no bar. The entries record this. */
   readonly allow_partial: boolean;
 }
 
-/** Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed. */
+/** Publishes the closes of every index up to and including the session. Parents are published before the indices that depend on them. A close is published only once, even if the step is repeated. */
 export interface PublishStepInput {
   readonly type: 'publish';
-  /** Treatment of published closes that differ in the run. Default: they hold the index back. */
+  /** Treatment of published closes that differ from the run. Default: the index is held back. */
   readonly errors?: ErrorPolicy | null | undefined;
-  /** Publish closes for which constituents have no bar; their entries record it. */
+  /** True publishes closes for which constituents have no bar. The entries record this. */
   readonly allow_partial?: boolean | undefined;
 }
 
-/** The run gives the published levels again. */
+/** The levels of the run equal the published levels. */
 export interface PublishedCheck {
   readonly check: 'published';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -8410,7 +8410,7 @@ export interface PublishedCheck {
   readonly tolerance_bps: number;
 }
 
-/** The run gives the published levels again. */
+/** The levels of the run equal the published levels. */
 export interface PublishedCheckInput {
   readonly check: 'published';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -8419,39 +8419,39 @@ export interface PublishedCheckInput {
   readonly tolerance_bps?: number | undefined;
 }
 
-/** An entry of the register of errors. */
+/** Entry of the register of errors. */
 export interface PublishedError {
-  /** From 1, without a gap, by index. */
+  /** Number, from 1 without gaps, counted by index. */
   readonly seq: number;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** Time of the decision, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; of a schedule, its author. */
+  /** Name of the key; for a schedule, its author. */
   readonly author: string;
-  /** `restated`: closes were published again. `announced` and `left`: published closes stand. */
+  /** `restated`: closes were published again. `announced` and `left`: published closes did not change. */
   readonly decision: 'restated' | 'announced' | 'left';
-  /** Policy that decided; null for a decision of a person. */
+  /** Policy of the decision; null for a decision of a person. */
   readonly policy: ErrorPolicy | null;
-  /** First date that differs. */
+  /** First date with a difference. */
   readonly first: string;
   /** Last date that differs. */
   readonly last: string;
-  /** Dates that differ. */
+  /** Number of dates with a difference. */
   readonly dates: number;
-  /** First date with a material difference; null if none is, or without a policy. */
+  /** First date with a material difference. Null if there is none, and for a decision without a policy. */
   readonly material_from: string | null;
   /** Closes that were published again. */
   readonly restated: number;
   /** Largest change of a level; null if only divisor or composition differ. */
   readonly largest: LevelChange | null;
-  /** Run that differs. */
+  /** Run with the difference. */
   readonly run_id: string;
   /** Reason for the decision. */
   readonly reason: string;
   /** Notice for clients. */
   readonly notice: string;
-  /** SHA-256 of the differences: the same ones are registered once. */
+  /** SHA-256 of the differences. Equal differences are registered once. */
   readonly digest: string;
 }
 
@@ -8461,18 +8461,18 @@ export interface PublishedErrors {
 }
 
 export interface PublishedLog {
-  /** In the order of the log. */
+  /** Entries, in the order of the log. */
   readonly entries: readonly PublicationEntry[];
 }
 
-/** The return of the index in its own currency, paid in another, without exchange rates. */
+/** The return of the index in its own currency, paid in another currency, without exchange rates. */
 export interface QuantoOverlay {
   readonly type: 'quanto';
-  /** Currency in which the return is paid: that of the overlay. */
+  /** Currency in which the return is paid, which is the currency of the overlay. */
   readonly to: string;
 }
 
-/** Keeps a number of securities of each group, the best by a field; groups without a quota are excluded. */
+/** Keeps a number of securities of each group, which are the best by a field. Groups without a quota are excluded. */
 export interface QuotaParams {
   /** Column whose values are the groups. */
   readonly field: string;
@@ -8480,51 +8480,51 @@ export interface QuotaParams {
   readonly quotas: Readonly<Record<string, number>>;
   /** Datapoint of the ranking within a group. */
   readonly rank_field?: string | DatapointInput | ExpressionNodeInput | undefined;
-  /** Smallest values first. */
+  /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface QuotaRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'Quota';
   /** Arguments of the class, by name. */
   readonly params?: QuotaParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Keeps securities with a datapoint between two bounds. */
 export interface RangeFilterParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Lower bound; null: no bound. */
+  /** Lower bound; null: no lower bound. */
   readonly minimum?: number | null | undefined;
-  /** Upper bound; null: no bound. */
+  /** Upper bound; null: no upper bound. */
   readonly maximum?: number | null | undefined;
   /** True if a value equal to a bound passes. */
   readonly inclusive?: boolean | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface RangeFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'RangeFilter';
   /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Weights by the rank of a datapoint. */
 export interface RankWeightParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Smallest values first. */
+  /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
   /** `linear`: count + 1 - rank; `reciprocal`: 1 / rank. */
   readonly scheme?: 'linear' | 'reciprocal' | undefined;
@@ -8534,17 +8534,17 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
@@ -8556,13 +8556,13 @@ export interface Readiness {
 }
 
 export interface RebalanceList {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** By date, beginning with the composition in force at the start. */
+  /** Rebalances by date, beginning with the composition in force at the start. */
   readonly rebalances: readonly RebalanceRow[];
 }
 
@@ -8571,27 +8571,27 @@ export interface RebalancePack {
   readonly index_id: string;
   /** Version of the definition; null if it has no versions. */
   readonly index_version: number | null;
-  /** The date of the request; null if omitted. */
+  /** Requested date; null if omitted. */
   readonly requested_as_of: string | null;
-  /** Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session. */
+  /** Session with the closes at which orders are valued: the latest session with data on or before the requested date. A finding reports a session that differs from the requested date. */
   readonly as_of: string;
-  /** Effective date of the next rebalance or change of constituents; null if the calendar has none. */
+  /** Effective date of the next rebalance or change of constituents; null if the calendar contains none. */
   readonly effective: string | null;
   /** Session of the decision. */
   readonly decision: string;
-  /** Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index. */
+  /** Target weights: the announced weights for `effective`; before the announcement, the result of the rules on as_of, or the latest solution of a derived index. */
   readonly basis: 'announced' | 'indicative' | 'in_force';
   /** Changes of constituents that the orders execute in addition to the decision of a review: changes between reviews, and replacements of securities that left while the review was pending. */
   readonly replacements: readonly Replacement[];
   /** Accounts in the order of the request; the account of `aum` is the last. */
   readonly accounts: readonly PackedAccount[];
-  /** Number of days that the orders need, over the traded securities. */
+  /** Number of days that the orders require, over the traded securities. */
   readonly days_to_trade: DaysToTrade;
   /** Fraction of the initial holdings of all accounts that is sold within a number of days; empty if the accounts hold nothing. */
   readonly liquidation: readonly {
     /** Trading days. */
     readonly days: number;
-    /** Fraction of the holdings that is sold within these days. */
+    /** Fraction of the holdings that is sold within this number of days. */
     readonly share: number;
   }[];
   /** Largest AUM that can be invested within this number of days; null if a security has no volume. */
@@ -8601,22 +8601,22 @@ export interface RebalancePack {
     /** Maximum assets under management; null if a security has no volume. */
     readonly aum: number | null;
   })[];
-  /** Changes since the announcement; null up to its date. */
+  /** Changes since the announcement; null on or before its date. */
   readonly reconciliation: PackReconciliation | null;
-  /** Findings, worst first. */
+  /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
 
 export interface RebalancePackRequest {
-  /** Session whose close prices the orders. Default: the latest date of the data. */
+  /** Session with the closes at which orders are valued. Default: the latest date of the data. */
   readonly as_of?: string | null | undefined;
-  /** Accounts to align with the index. */
+  /** Accounts that the orders align with the index. */
   readonly accounts?: readonly PackAccount[] | undefined;
-  /** Adds the account AUM with this amount of cash, for a purchase of the whole index. */
+  /** Adds the account AUM with this amount of cash, which buys the whole index. */
   readonly aum?: number | null | undefined;
-  /** Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1. */
+  /** Lot size in shares, by identifier. The resulting holdings are multiples of the lot. Default: 1. */
   readonly lot_sizes?: Readonly<Record<string, number>> | undefined;
-  /** Maximum share of the daily volume that is traded. */
+  /** Maximum fraction of the daily volume that is traded. */
   readonly participation?: number | undefined;
   /** Number of sessions with a price bar in the mean volume. */
   readonly adv_sessions?: number | undefined;
@@ -8625,22 +8625,22 @@ export interface RebalancePackRequest {
 }
 
 export interface RebalancePricingPayload {
-  /** Rebalance date by the schedule. */
+  /** Rebalance date of the schedule. */
   readonly date: string;
   /** Session of the prices. */
   readonly priced_from: string;
 }
 
 export interface RebalanceRow {
-  /** Date the weights took effect. */
+  /** Date on which the weights took effect. */
   readonly date: string;
-  /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
+  /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews. */
+  /** Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
   /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
-  /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
+  /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
   readonly schedule_dates: readonly string[];
   /** Securities traded at the price of an earlier session. */
   readonly stale_fills: readonly StaleFillPayload[];
@@ -8652,87 +8652,87 @@ export interface RebalanceRow {
   readonly constituents: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Number of these securities that were not held before; all of them at the first rebalance. */
+  /** Number of constituents that were not held before; at the first rebalance, all constituents. */
   readonly added: number;
-  /** Securities held before and not afterwards. */
+  /** Number of securities that were held before and not afterwards. */
   readonly removed: number;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Securities held at the cap. */
+  /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight moved away from capped securities. */
+  /** Weight that was redistributed from capped securities. */
   readonly redistributed: number;
-  /** One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run. */
+  /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
-  /** Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date. */
+  /** Costs of that session as a fraction of the value at the previous close. The export `rebalances` contains them as an amount of money. Null before the second date. */
   readonly cost_fraction: number | null;
 }
 
 export interface RebalanceSnapshot {
-  /** Date the weights took effect. */
+  /** Date on which the weights took effect. */
   readonly date: string;
-  /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
+  /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
   readonly schedule_dates: readonly string[];
-  /** Applied weights, summing to 1. */
+  /** Applied weights, with a sum of 1. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Weights before capping; equal to weights if no cap was applied. */
+  /** Weights before capping. They equal the weights if no cap was applied. */
   readonly uncapped_weights: Readonly<Record<string, number>>;
-  /** Effective maximum single weight, if one applies. */
+  /** Effective maximum weight of a security, if there is one. */
   readonly cap: number | null;
-  /** Securities held at the cap. */
+  /** Number of securities held at the cap. */
   readonly capped: readonly string[];
-  /** Weight moved away from capped securities. */
+  /** Weight that was redistributed from capped securities. */
   readonly redistributed: number;
-  /** Securities traded at the price of an earlier session, up to max_stale_sessions old. */
+  /** Securities traded at the price of an earlier session, which is at most max_stale_sessions old. */
   readonly stale_fills: readonly StaleFillPayload[];
   /** Publication date of the composition, if earlier than date. */
   readonly announced: string | null;
-  /** Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded. */
+  /** Weights that were decided from data up to reference_date. Null if they equal the weights, and in runs of earlier versions that do not store them. */
   readonly target_weights: Readonly<Record<string, number>> | null;
-  /** Last date of the data that selection and weighting read; null in runs stored before it was recorded. */
+  /** Last date of the data that selection and weighting read; null in runs of earlier versions that do not store it. */
   readonly reference_date: string | null;
-  /** Date whose closes turned target weights into index shares; null in runs stored before it was recorded. */
+  /** Date of the closes with which target weights were converted to index shares; null in runs of earlier versions that do not store it. */
   readonly pricing_date: string | null;
-  /** Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded. */
+  /** Review that decided the composition, or the first of several reviews on the date. `rebalance` is the review of the document itself. Null in runs of earlier versions that do not store it. */
   readonly review: string | null;
-  /** Every review that ran on the date, in order; null in runs stored before they were recorded. */
+  /** Every review that ran on the date, in order; null in runs of earlier versions that do not store them. */
   readonly reviews: readonly string[] | null;
-  /** Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded. */
+  /** Completed fraction of the rebalance after this close; 1 for a rebalance that takes effect at once. Null in runs of earlier versions that do not store it. */
   readonly phase: number | null;
-  /** Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
+  /** Index shares at the effective close: weight times market value, divided by price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs. */
   readonly index_shares: Readonly<Record<string, number>> | null;
-  /** Index shares over float-adjusted shares; null for a security without a share count. */
+  /** Index shares divided by float-adjusted shares; null for a security without a share count. */
   readonly weighting_factor: Readonly<Record<string, number | null>> | null;
-  /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded. */
+  /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. Null in runs of earlier versions that do not store it. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
 }
 
 export interface RebalanceSpec {
   /** Frequency of rebalances. */
   readonly frequency: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom';
-  /** Day inside each period. */
+  /** Day within each period. */
   readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month';
-  /** 1 to 12. Default: those of the frequency. */
+  /** Months from 1 to 12. Default: the months of the frequency. */
   readonly months: readonly number[] | null;
-  /** 0 Monday to 4 Friday. */
+  /** Weekday: 0 is Monday, 4 is Friday. */
   readonly weekday: number | null;
-  /** Number of the weekday in the month, from 1; 5 is the last. */
+  /** Number of the weekday in the month, from 1. 5 is the last one. */
   readonly nth: number | null;
-  /** Clipped to the end of the month. */
+  /** Day of the month. In a shorter month, the last day is used. */
   readonly day: number | null;
-  /** Next or previous session; `unadjusted` keeps the day and uses prices of the previous session. */
+  /** Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session. */
   readonly roll: 'following' | 'preceding' | 'unadjusted';
-  /** From the decision to the effective date. Unit: sessions. */
+  /** Number of sessions from the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
-  /** Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  /** Target weights are converted to index shares at the closes of the pricing date, and drift until the effective date (shares), or apply exactly at the effective close (weights). */
   readonly weights_as: 'shares' | 'weights';
-  /** Selection and weighting read data up to this date. Default: the notice in sessions before the effective date. */
+  /** Date up to which selection and weighting read data. Default: the notice in sessions before the effective date. */
   readonly reference?: DateRule | undefined;
-  /** On or after the reference date and before the effective date. Default: the reference date. */
+  /** Announcement date, on or after the reference date and before the effective date. Default: the reference date. */
   readonly announcement?: DateRule | undefined;
-  /** Closes of this date convert target weights into index shares. Default: the reference date. */
+  /** Pricing date, at whose closes target weights are converted to index shares. Default: the reference date. */
   readonly pricing_date?: DateRule | undefined;
-  /** Spreads the rebalance over several closes from the effective date on. Default: one close. */
+  /** Closes over which the rebalance is spread, beginning with the effective date. Default: one close. */
   readonly phase?: PhaseSpec | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
@@ -8741,52 +8741,52 @@ export interface RebalanceSpec {
 export interface RebalanceSpecInput {
   /** Frequency of rebalances. */
   readonly frequency?: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom' | undefined;
-  /** Day inside each period. */
+  /** Day within each period. */
   readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | undefined;
-  /** 1 to 12. Default: those of the frequency. */
+  /** Months from 1 to 12. Default: the months of the frequency. */
   readonly months?: readonly number[] | null | undefined;
-  /** 0 Monday to 4 Friday. */
+  /** Weekday: 0 is Monday, 4 is Friday. */
   readonly weekday?: number | null | undefined;
-  /** Number of the weekday in the month, from 1; 5 is the last. */
+  /** Number of the weekday in the month, from 1. 5 is the last one. */
   readonly nth?: number | null | undefined;
-  /** Clipped to the end of the month. */
+  /** Day of the month. In a shorter month, the last day is used. */
   readonly day?: number | null | undefined;
-  /** Next or previous session; `unadjusted` keeps the day and uses prices of the previous session. */
+  /** Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session. */
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
-  /** From the decision to the effective date. Unit: sessions. */
+  /** Number of sessions from the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
-  /** Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights). */
+  /** Target weights are converted to index shares at the closes of the pricing date, and drift until the effective date (shares), or apply exactly at the effective close (weights). */
   readonly weights_as?: 'shares' | 'weights' | undefined;
-  /** Selection and weighting read data up to this date. Default: the notice in sessions before the effective date. */
+  /** Date up to which selection and weighting read data. Default: the notice in sessions before the effective date. */
   readonly reference?: DateRule | undefined;
-  /** On or after the reference date and before the effective date. Default: the reference date. */
+  /** Announcement date, on or after the reference date and before the effective date. Default: the reference date. */
   readonly announcement?: DateRule | undefined;
-  /** Closes of this date convert target weights into index shares. Default: the reference date. */
+  /** Pricing date, at whose closes target weights are converted to index shares. Default: the reference date. */
   readonly pricing_date?: DateRule | undefined;
-  /** Spreads the rebalance over several closes from the effective date on. Default: one close. */
+  /** Closes over which the rebalance is spread, beginning with the effective date. Default: one close. */
   readonly phase?: PhaseSpec | undefined;
   /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
 
 export interface RebalanceView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
   /** The requested date. */
   readonly requested_date: string;
-  /** Date the weights took effect. */
+  /** Date on which the weights took effect. */
   readonly date: string;
-  /** Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
+  /** Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit';
-  /** Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews. */
+  /** Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews. */
   readonly review: string | null;
   /** Completed fraction of the rebalance after this close; null if the run does not store the fraction. */
   readonly phase: number | null;
-  /** Schedule dates that this rebalance executes: its date, and those of closed days that move to its session. */
+  /** Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session. */
   readonly schedule_dates: readonly string[];
   /** Securities traded at the price of an earlier session. */
   readonly stale_fills: readonly StaleFillPayload[];
@@ -8798,25 +8798,25 @@ export interface RebalanceView {
   readonly constituents: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
-  /** Number of these securities that were not held before; all of them at the first rebalance. */
+  /** Number of constituents that were not held before; at the first rebalance, all constituents. */
   readonly added: number;
-  /** Securities held before and not afterwards. */
+  /** Number of securities that were held before and not afterwards. */
   readonly removed: number;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Securities held at the cap. */
+  /** Number of securities held at the cap. */
   readonly capped: number;
-  /** Weight moved away from capped securities. */
+  /** Weight that was redistributed from capped securities. */
   readonly redistributed: number;
-  /** One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run. */
+  /** One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run. */
   readonly turnover: number | null;
-  /** Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date. */
+  /** Costs of that session as a fraction of the value at the previous close. The export `rebalances` contains them as an amount of money. Null before the second date. */
   readonly cost_fraction: number | null;
   /** Date of the previous rebalance; null for the first. */
   readonly previous: string | null;
   /** Date of the next rebalance; null for the last. */
   readonly next: string | null;
-  /** Securities held before or after, by weight, then identifier. */
+  /** Securities held before or after, sorted by weight and identifier. */
   readonly names: readonly RebalancedName[];
   /** Orders of the session that could not be filled. */
   readonly unfilled: readonly UnfilledOrderPayload[];
@@ -8835,20 +8835,20 @@ export interface RebalancedName {
   readonly target: number;
   /** Weight before capping. */
   readonly uncapped: number;
-  /** True if the cap applied to the security. */
+  /** True if the cap limits the weight of the security. */
   readonly capped: boolean;
-  /** Value bought, negative for a sale; 0 without a trade, null if the run does not store it. */
+  /** Traded value, negative for a sale. 0 without a trade; null if the run does not store it. */
   readonly trade: number | null;
-  /** Price of the trade; null if there is none. */
+  /** Price of the trade; null if there was no trade. */
   readonly price: number | null;
 }
 
 export interface ReceivedShares {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Shares received for each share held before. */
+  /** Number of shares received for each share held before. */
   readonly ratio: number;
-  /** In addition to the previous holding of that security. */
+  /** Shares in addition to the previous holding of that security. */
   readonly weight: number;
 }
 
@@ -8861,7 +8861,7 @@ export interface RecentTrade {
   readonly shares: number;
   /** Price per share. */
   readonly price: number;
-  /** Cost basis per share of a sale; a sale without it counts as a sale at a loss. */
+  /** Cost basis per share of a sale. A sale without it is treated as a sale at a loss. */
   readonly cost?: number | undefined;
 }
 
@@ -8870,18 +8870,18 @@ export interface ReconciledAccount {
   readonly name: string;
   /** Value of cash and holdings at the closes of the announcement. */
   readonly value_announced: number;
-  /** By identifier: all securities ordered on either date. */
+  /** All securities with an order on either date, by identifier. */
   readonly orders: readonly ReconciledOrder[];
 }
 
 export interface ReconciledOrder {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Shares ordered at the announcement; negative for a sale. */
+  /** Shares of the orders of the announcement; negative for a sale. */
   readonly shares_announced: number;
-  /** Shares ordered now. */
+  /** Shares of the orders of as_of. */
   readonly shares: number;
-  /** Shares not ordered at the announcement. */
+  /** Shares of the orders of as_of less shares of the orders of the announcement. */
   readonly change: number;
   /** Close of the announcement, on the share basis of as_of. */
   readonly price_announced: number;
@@ -8892,32 +8892,32 @@ export interface ReconciledOrder {
 export interface ReconciliationCheck {
   /** Display name. */
   readonly name: string;
-  /** Identity that must hold. */
+  /** Description of the identity. */
   readonly meaning: string;
-  /** The recomputed side; null for a comparison of bytes. */
+  /** Recomputed value; null for a comparison of bytes. */
   readonly left: number | null;
-  /** Recomputed right side. */
+  /** Recomputed right side of the identity. */
   readonly right: number | null;
-  /** Residual, of the size of rounding errors. */
+  /** Residual, which contains only rounding errors. */
   readonly residual: number;
-  /** Relative to the larger side, or to 1 if both are smaller. */
+  /** Difference relative to the larger value, or to 1 if both values are smaller. */
   readonly tolerance: number;
-  /** True if both sides agree within the tolerance. */
+  /** True if both sides are equal within the tolerance. */
   readonly holds: boolean;
 }
 
 export interface ReconciliationView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** True if every check holds. */
+  /** True if every check succeeds. */
   readonly reconciles: boolean;
   /** Checks with their results. */
   readonly checks: readonly ReconciliationCheck[];
-  /** Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each. */
+  /** Data that is not checked because runs of earlier versions do not store it, one sentence each. */
   readonly not_compared: readonly string[];
 }
 
@@ -8941,9 +8941,9 @@ export interface RecordedCalendarClosures {
 export interface ReferenceEntry {
   /** Asset identifier. */
   readonly identifier: string;
-  /** False if the identifier is unknown: its fields are empty, and the batch does not fail. */
+  /** False if the identifier is unknown. Its fields are then empty, and the request does not fail. */
   readonly found: boolean;
-  /** Requested columns; null if the security has no value. */
+  /** Requested columns; null for a missing value. */
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
 }
 
@@ -8964,46 +8964,46 @@ export interface RefreshJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
 }
 
 export interface RefreshRequest {
-  /** Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full. */
+  /** Last date to load. Default: the latest date of the source. Later dates in the store do not change, even with `full`. */
   readonly until?: string | null | undefined;
-  /** Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split. */
+  /** True reads every value from the source and reports restatements. By default, later bars and actions are added. If the source has changed the history of a security, its stored bars and actions do not change, unless the change is a split. */
   readonly full?: boolean | undefined;
-  /** True: report the changes of a refresh without storing or serving them. */
+  /** True reports the changes of a refresh without storing or serving them. */
   readonly dry_run?: boolean | undefined;
-  /** Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet. */
+  /** Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered. */
   readonly fail_on?: FindingCode | readonly FindingCode[] | undefined;
 }
 
@@ -9016,11 +9016,11 @@ export interface RefreshResult {
   readonly rows_changed: number;
   /** Accepted changes, by dataset. */
   readonly datasets: Readonly<Record<string, {
-    /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+    /** Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid. */
     readonly added: number;
     /** Number of rows in the store whose values have changed. */
     readonly changed: number;
-    /** Number of rows in the store that the source no longer has. */
+    /** Number of rows in the store that the source no longer contains. */
     readonly removed: number;
   }>>;
   /** Number of new dates. */
@@ -9031,7 +9031,7 @@ export interface RefreshResult {
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value. */
+  /** Changed and removed values, beginning with market data, by date, identifier and column; at most 1000. The column of an action or a membership includes its type or universe: DIVIDEND.value. */
   readonly restatements: readonly ({
     /** Name of the table. */
     readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
@@ -9041,20 +9041,20 @@ export interface RefreshResult {
     readonly date: string | null;
     /** The column. */
     readonly column: string;
-    /** Before the change. */
+    /** Value before the change. */
     readonly before: string | number | boolean | null;
-    /** After the change. */
+    /** Value after the change. */
     readonly after: string | number | boolean | null;
   })[];
   /** Number of changed values. */
   readonly restatements_total: number;
   /** Differences of bars on dates that are already in the store; null if there are none, or with full. */
   readonly left_out: {
-    /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+    /** Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid. */
     readonly added: number;
     /** Number of rows in the store whose values have changed. */
     readonly changed: number;
-    /** Number of rows in the store that the source no longer has. */
+    /** Number of rows in the store that the source no longer contains. */
     readonly removed: number;
     /** New columns with values on dates that the store already has. */
     readonly columns: readonly string[];
@@ -9063,38 +9063,38 @@ export interface RefreshResult {
     /** Total number. */
     readonly identifiers_total: number;
   } | null;
-  /** Securities whose history was restated for a split: their bars and actions are accepted. */
+  /** Securities with a history that was restated for a split. Their bars and actions are accepted. */
   readonly split_restatements: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
     /** Number of shares after the split per share before it. */
     readonly ratio: number;
-    /** First date whose prices are not divided; null if there is none yet. */
+    /** First date with prices that are not divided; null if there is none yet. */
     readonly date: string | null;
   })[];
-  /** Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200. */
+  /** Securities whose history has changed in the source; at most 200. Their stored bars and actions do not change, and no new ones are added. */
   readonly rejected: readonly ({
     /** Asset identifier. */
     readonly identifier: string;
-    /** Bars of its history that differ in the source. */
+    /** Number of bars of the history that differ in the source. */
     readonly bars: {
-      /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+      /** Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid. */
       readonly added: number;
       /** Number of rows in the store whose values have changed. */
       readonly changed: number;
-      /** Number of rows in the store that the source no longer has. */
+      /** Number of rows in the store that the source no longer contains. */
       readonly removed: number;
     };
-    /** Corporate actions of its history that differ in the source. */
+    /** Number of corporate actions of the history that differ in the source. */
     readonly corporate_actions: {
-      /** New rows, and rows with a later state: an open membership that has ended, an announced action that is paid. */
+      /** Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid. */
       readonly added: number;
       /** Number of rows in the store whose values have changed. */
       readonly changed: number;
-      /** Number of rows in the store that the source no longer has. */
+      /** Number of rows in the store that the source no longer contains. */
       readonly removed: number;
     };
-    /** Number of later bars that are not accepted either. */
+    /** Number of later bars that are not accepted. */
     readonly held_back: number;
     /** The first differences, at most 3. */
     readonly first: readonly ({
@@ -9106,9 +9106,9 @@ export interface RefreshResult {
       readonly date: string | null;
       /** The column. */
       readonly column: string;
-      /** Before the change. */
+      /** Value before the change. */
       readonly before: string | number | boolean | null;
-      /** After the change. */
+      /** Value after the change. */
       readonly after: string | number | boolean | null;
     })[];
   })[];
@@ -9116,14 +9116,14 @@ export interface RefreshResult {
   readonly rejected_total: number;
   /** True if nothing was stored or served. */
   readonly dry_run: boolean;
-  /** SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them. */
+  /** SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them. */
   readonly findings: readonly Finding[];
 }
 
 /** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStep {
   readonly type: 'refresh';
-  /** Data store. Default: the active one. */
+  /** Data store. Default: the active store. */
   readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[];
@@ -9132,7 +9132,7 @@ export interface RefreshStep {
 /** Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session. */
 export interface RefreshStepInput {
   readonly type: 'refresh';
-  /** Data store. Default: the active one. */
+  /** Data store. Default: the active store. */
   readonly store_id?: string | null | undefined;
   /** Finding codes that reject the whole refresh. */
   readonly fail_on?: readonly ('REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'NO_DATA_IN_RANGE' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'NO_EFFECT' | 'DEFAULT_TAKEN' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'BAD_EXPRESSION' | 'BAD_QUERY' | 'UNKNOWN_FUNCTION' | 'UNIT_MISMATCH' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'LIMIT_NOT_KEPT' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'CHOICE_NOT_PROVEN' | 'FX_MISSING' | 'NO_RATE' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'TARGET_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PLUGIN_NOT_FOUND' | 'PLUGIN_FAULT' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'UNKNOWN_CURRENCY' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'FX_CROSSED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'SPLIT_RESTATED' | 'LATE_BARS' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL' | 'NOT_ANNOUNCED' | 'TOO_FEW_NAMES' | 'JOINT_ESTIMATE' | 'FRONTIER_SCOPE' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES')[] | undefined;
@@ -9141,27 +9141,27 @@ export interface RefreshStepInput {
 export interface RelativeMetricsPayload {
   /** The benchmark as written in the request. */
   readonly reference: BenchmarkRef;
-  /** First shared date, full timestamp. */
+  /** First common date, as a full timestamp. */
   readonly start: string;
-  /** Last shared date, full timestamp. */
+  /** Last common date, as a full timestamp. */
   readonly end: string;
-  /** Aligned dates used. */
+  /** Number of common dates. */
   readonly observations: number;
-  /** The level, 100 at the start. */
+  /** Level, 100 at the start. */
   readonly level: SeriesPayload;
   /** Return of the benchmark over the same dates. */
   readonly benchmark_return: number;
-  /** Last level over the first, less 1. */
+  /** Last level divided by the first, less 1. */
   readonly total_return: number;
-  /** Return of the portfolio less that of the benchmark. */
+  /** Return of the portfolio less the return of the benchmark. */
   readonly excess_return: number;
-  /** Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison. */
+  /** Covariance of the returns with the returns of the reference, divided by the variance of the returns of the reference. */
   readonly beta: number;
   /** Correlation of the returns. */
   readonly correlation: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** Return variant of the benchmark; raw for a column other than CLOSE. */
+  /** Return variant of the benchmark; `raw` for a column other than CLOSE. */
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
@@ -9171,27 +9171,27 @@ export interface RelativePositionBoundsParams {
   readonly lower?: number | undefined;
   /** Largest multiple of the index weight. Unit: multiple. */
   readonly upper: number;
-  /** Securities of the row. Default: all. */
+  /** Securities of the constraint. Default: all securities. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
-/** Constraint row with the limits to try if the problem is infeasible. */
+/** Constraint with the limits that are tried if the problem is infeasible. */
 export interface RelaxEntry {
-  /** Id of the constraint row that is relaxed. */
+  /** Id of the constraint that is relaxed. */
   readonly row: string;
-  /** Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains. */
+  /** Limits that are tried in order. A number replaces the main limit of the constraint, and an object replaces the parameters that it contains. */
   readonly steps: readonly (number | Readonly<Record<string, unknown>>)[];
 }
 
@@ -9200,7 +9200,7 @@ export interface RenderCollection {
   readonly renders: readonly RenderResult[];
   /** Number of renders that match, on all pages. */
   readonly total: number;
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -9214,63 +9214,63 @@ export interface RenderJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RenderResult | null;
 }
 
 export interface RenderRequest {
-  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  /** Id of a stored template, or of a built-in template such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`. */
+  /** Index or strategy whose latest run is shown by the blocks without an `index_id`, and by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`. */
   readonly index_id?: string | null | undefined;
-  /** Several indices in one document, each on a new page; instead of index_id. */
+  /** Several indices in one document, each on a new page. Replaces index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
-  /** Run of each index or strategy of the report. Default: the newest. */
+  /** Run of each index or strategy of the report. Default: the newest run. */
   readonly run_ids?: Readonly<Record<string, string>> | null | undefined;
 }
 
 export interface RenderResult {
-  /** The PDF is fetched from GET /reports/renders/{render_id}. */
+  /** GET /reports/renders/{render_id} returns the PDF. */
   readonly render_id: string;
   /** The template. */
   readonly template_id: string;
   /** Display name. */
   readonly name: string;
-  /** Requested index; null for several indices and for a template that names its index. */
+  /** Requested index. Null for several indices, and for a template whose blocks have an index. */
   readonly index_id: string | null;
   /** Number of blocks. */
   readonly blocks: number;
   /** Size of the rendered document. */
   readonly bytes: number;
-  /** Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content. */
+  /** Time of the rendering, ISO-8601 UTC with offset. It is not a date of the content. */
   readonly rendered_at: string;
   /** Number of pages. */
   readonly pages: number;
@@ -9279,9 +9279,9 @@ export interface RenderResult {
 /** Renders a report of each index as PDF and keeps it with the day for delivery. */
 export interface RenderStep {
   readonly type: 'render';
-  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  /** Id of a stored template, or of a built-in template such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Indices of the plan that have the report. Default: all. */
+  /** Indices of the plan that have this report. Default: all indices. */
   readonly indices: readonly string[] | null;
   /** Pattern of the file name. */
   readonly name: string;
@@ -9290,9 +9290,9 @@ export interface RenderStep {
 /** Renders a report of each index as PDF and keeps it with the day for delivery. */
 export interface RenderStepInput {
   readonly type: 'render';
-  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  /** Id of a stored template, or of a built-in template such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Indices of the plan that have the report. Default: all. */
+  /** Indices of the plan that have this report. Default: all indices. */
   readonly indices?: readonly string[] | null | undefined;
   /** Pattern of the file name. */
   readonly name?: string | undefined;
@@ -9305,26 +9305,26 @@ export interface RepairRequest {
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
-  /** True: serve the new store immediately. */
+  /** True serves the new store immediately. */
   readonly activate?: boolean | undefined;
 }
 
 export interface Replacement {
-  /** Effective date, at the close. */
+  /** Effective date. The change takes effect at its close. */
   readonly date: string;
-  /** `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
+  /** `next_ranked`: the best-ranked security that the last review did not select replaced a constituent that left; `reserve`: the first security of `events.reserve` with a price replaced a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough. */
   readonly rule: 'next_ranked' | 'reserve' | 'fast_exit' | 'fast_entry';
   /** Security that entered. */
   readonly entered: string;
-  /** Constituent that it replaced. */
+  /** Constituent that left. */
   readonly left: string;
   /** Session whose data was used. */
   readonly decision_date: string;
-  /** Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list. */
+  /** Session whose data ranked the security. For `next_ranked`, the reference date of the review that did not select it. Null for a reserve list. */
   readonly ranked_on: string | null;
-  /** Rank of the security that entered. For `next_ranked`: among the securities that the review excluded. For `reserve`: its position in the list. Otherwise: by the datapoint of the rule. */
+  /** Rank of the security that entered. For `next_ranked`, the rank among the securities that the review did not select. For `reserve`, the position in the list. Otherwise the rank by the datapoint of the rule. */
   readonly rank: number;
-  /** Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value. */
+  /** Rank of the constituent by the same datapoint. Null if it left because of an event such as a merger, or has no value. */
   readonly left_rank: number | null;
 }
 
@@ -9336,35 +9336,35 @@ export interface ReplayJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: ReplayView | null;
 }
 
@@ -9373,7 +9373,7 @@ export interface ReplayView {
   readonly index_id: string;
   /** True if all stored data of the run was reproduced bit for bit. */
   readonly equal: boolean;
-  /** First difference; null if they are equal. */
+  /** First difference; null if the results are equal. */
   readonly first_difference: RunDifference | null;
   /** True if both runs have the same run_hash. */
   readonly inputs_equal: boolean;
@@ -9385,20 +9385,20 @@ export interface ReplayView {
   readonly stored_engine_version: string;
   /** Running engine. */
   readonly replayed_engine_version: string;
-  /** Hash of the store of the run. */
+  /** Content hash of the store of the run. */
   readonly stored_content_hash: string;
-  /** Hash of the store that is served. */
+  /** Content hash of the served store. */
   readonly replayed_content_hash: string;
-  /** True if the stored definition has changed since; the replay uses the definition of the run. */
+  /** True if the stored definition has changed since the run. The replay uses the definition of the run. */
   readonly definition_changed: boolean;
   /** Time of the stored run. */
   readonly run_at: string | null;
 }
 
-/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of figures of a run, or of values in the template. `chart`: Lines of a run over time. Levels are in one panel. Other lines have separate panels below it. `header`: Header of a report: a large title (default: the name of the index) and a subtitle. It also shows the last date, currency, return variant, price basis, transaction cost and state of the run. `stat_grid`: Figures of a run in a grid, or values in the template. `table`: Table of a run, or a table in the template. `text`: Paragraphs, separated by empty lines. Supported markup: `**bold**`, lists of lines that begin with `- ` or `* `, and numbered lists with `1. `. */
 export type ReportBlock = BarChartBlock | ChartBlock | HeaderBlock | StatGridBlock | TableBlock | TextBlock;
 
-/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of figures of a run, or of values in the template. `chart`: Lines of a run over time. Levels are in one panel. Other lines have separate panels below it. `header`: Header of a report: a large title (default: the name of the index) and a subtitle. It also shows the last date, currency, return variant, price basis, transaction cost and state of the run. `stat_grid`: Figures of a run in a grid, or values in the template. `table`: Table of a run, or a table in the template. `text`: Paragraphs, separated by empty lines. Supported markup: `**bold**`, lists of lines that begin with `- ` or `* `, and numbered lists with `1. `. */
 export type ReportBlockInput = BarChartBlockInput | ChartBlockInput | HeaderBlockInput | StatGridBlockInput | TableBlockInput | TextBlockInput;
 
 export interface ReportPage {
@@ -9422,31 +9422,31 @@ export interface ReportPageInput {
 export interface ReportTemplateCollection {
   /** Stored templates by id. */
   readonly templates: readonly ReportTemplateDocument[];
-  /** Templates generated from a run; they cannot be edited. */
+  /** Templates that are generated from a run. They cannot be edited. */
   readonly built_in: readonly string[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface ReportTemplateDocument {
-  /** Used in the URL. */
+  /** Id of the template, which is part of its URL. */
   readonly template_id: string;
   /** Title of the rendered report. */
   readonly name: string;
-  /** Blocks, drawn top to bottom. A template without blocks can be stored but not rendered. */
+  /** Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks: readonly ReportBlock[];
   /** Size, orientation and margin of the pages. */
   readonly page: ReportPage;
 }
 
 export interface ReportTemplateDocumentInput {
-  /** Used in the URL. */
+  /** Id of the template, which is part of its URL. */
   readonly template_id: string;
   /** Title of the rendered report. */
   readonly name: string;
-  /** Blocks, drawn top to bottom. A template without blocks can be stored but not rendered. */
+  /** Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks?: readonly ReportBlockInput[] | undefined;
   /** Size, orientation and margin of the pages. */
   readonly page?: ReportPageInput | undefined;
@@ -9467,42 +9467,42 @@ export interface RerunJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RerunView | null;
 }
 
 export interface RerunRequest {
-  /** Id of the rerun. Default: a generated one. */
+  /** Id of the rerun. Default: a generated id. */
   readonly rerun_id?: string | null | undefined;
-  /** Indices and strategies, at most 10000; duplicates count once. Null: all with a stored run. */
+  /** Indices and strategies, at most 10000. Duplicates are counted once. Null: all indices and strategies with a stored run. */
   readonly ids?: readonly string[] | null | undefined;
 }
 
@@ -9521,7 +9521,7 @@ export interface RerunRow {
   readonly extended_from: string | null;
   /** Reason why the stale run was not extended; null if it was extended, or if the index was not run again. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'member_change' | 'default_changed' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
-  /** Set only if refused: the error of its backtest. */
+  /** Error of the backtest; only if it was refused. */
   readonly error: ErrorDetail | null;
 }
 
@@ -9534,7 +9534,7 @@ export interface RerunRows {
   readonly block: number;
   /** Number of blocks. */
   readonly blocks: number;
-  /** In the order of the ids. */
+  /** Rows in the order of the ids. */
   readonly rows: readonly RerunRow[];
 }
 
@@ -9549,9 +9549,9 @@ export interface RerunView {
   readonly current: number;
   /** Number of ids that cannot be run. */
   readonly refused: number;
-  /** In the order of the ids: the first 2000. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows. */
+  /** Rows in the order of the ids: the first 2000. GET /analytics/reruns/{rerun_id}/rows returns all rows in blocks. */
   readonly rows: readonly RerunRow[];
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
 }
 
@@ -9560,24 +9560,24 @@ export interface ResampledFrontier {
   readonly draws: number;
   /** By expiry. */
   readonly points: readonly {
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised arithmetic mean return over the window. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
     /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
-    /** Means of the weights over the draws, for securities with a weight. */
+    /** Mean weights over the draws, for securities with a weight. */
     readonly weights: Readonly<Record<string, number>>;
     /** Standard deviations of the weights over the draws, for the same securities. */
     readonly spread: Readonly<Record<string, number>>;
   }[];
 }
 
-/** A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves. */
+/** Frontier that is averaged over draws from the estimated moments, in addition to the frontier of the estimates. */
 export interface Resampling {
   /** Number of histories drawn. */
   readonly draws?: number | undefined;
-  /** Equal seeds give equal draws, on any number of workers. */
+  /** Seed of the draws. Equal seeds give equal draws, for any number of workers. */
   readonly seed?: number | undefined;
   /** Number of returns in each history. Null: the number in the window. */
   readonly sessions?: number | null | undefined;
@@ -9588,11 +9588,11 @@ export interface RestateFacts {
   readonly kind: 'restate';
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Run that gives the closes. */
+  /** Run that contains the closes. */
   readonly run_id: string;
-  /** Closes published for the first time. */
+  /** Number of closes that were published for the first time. */
   readonly published: number;
-  /** Closes published again. */
+  /** Number of closes that were published again. */
   readonly restated: number;
   /** First date. */
   readonly first: string;
@@ -9600,7 +9600,7 @@ export interface RestateFacts {
   readonly last: string;
   /** Levels of the last date. */
   readonly close: ApprovedLevels;
-  /** Published close before it; null if there is none. */
+  /** Published close before the first new close; null if there is none. */
   readonly previous: ApprovedClose | null;
   /** Restated dates on which a level changes by more than rounding (1e-12). */
   readonly levels_changed: number;
@@ -9620,15 +9620,15 @@ export interface RestateFacts {
 }
 
 export interface ReturnStatistics {
-  /** sqrt(sessions of a year x mean of min(return, 0)^2). A fraction. */
+  /** sqrt(sessions per year x mean of min(return, 0)^2). A fraction. */
   readonly downside_volatility: number;
-  /** Mean return x sessions of a year / downside volatility; null without a fall. */
+  /** Mean return x sessions per year / downside volatility; null if no return is negative. */
   readonly sortino_ratio: number | null;
-  /** Mean loss of the worst 5 % of the sessions, whose number is rounded up; positive for a loss. A fraction. */
+  /** Mean loss of the worst 5 % of the sessions (their number is rounded up); positive for a loss. A fraction. */
   readonly cvar_95: number;
-  /** Third central moment over the population standard deviation cubed; null without variation. */
+  /** Third central moment divided by the cubed population standard deviation; null without variation. */
   readonly skewness: number | null;
-  /** Share of the sessions with a return above 0. A fraction. */
+  /** Fraction of the sessions with a positive return. A fraction. */
   readonly hit_rate: number;
   /** Best session. A fraction. */
   readonly best_return: number;
@@ -9636,124 +9636,124 @@ export interface ReturnStatistics {
   readonly worst_return: number;
 }
 
-/** Uncertainty set around the stated expected returns. */
+/** Uncertainty set around the expected returns. */
 export interface ReturnsUncertainty {
-  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
+  /** Form of the set: an ellipsoid of joint errors that are correlated like the returns, an ellipsoid of independent errors, or an interval for each security. */
   readonly set: 'ellipsoid' | 'diagonal' | 'box';
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
+  /** Size of the set in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
   readonly radius: number;
-  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
+  /** Number of returns that determines the standard error, which is the volatility times the square root of (sessions per year (252 or 365) divided by this number). Null: the number of returns in the window. */
   readonly sessions: number | null;
 }
 
-/** Uncertainty set around the stated expected returns. */
+/** Uncertainty set around the expected returns. */
 export interface ReturnsUncertaintyInput {
-  /** Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security. */
+  /** Form of the set: an ellipsoid of joint errors that are correlated like the returns, an ellipsoid of independent errors, or an interval for each security. */
   readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
-  /** Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
+  /** Size of the set in standard errors of expected returns: of any portfolio, or, for a box, of each security. */
   readonly radius: number;
-  /** Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window. */
+  /** Number of returns that determines the standard error, which is the volatility times the square root of (sessions per year (252 or 365) divided by this number). Null: the number of returns in the window. */
   readonly sessions?: number | null | undefined;
 }
 
 export interface ReviewSpec {
-  /** Snapshots name it; `rebalance` is the one of the document itself. */
+  /** Id of the review, which snapshots state. `rebalance` is the review of the document itself. */
   readonly id: string;
   /** Schedule, in the form of `rebalance` of the document. */
   readonly schedule: RebalanceSpec;
-  /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
+  /** Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
-  /** Default: that of the pipeline. */
+  /** Default: the value of the pipeline. */
   readonly selection?: readonly RuleSpec[] | undefined;
-  /** Default: that of the pipeline. */
+  /** Default: the value of the pipeline. */
   readonly weighting?: WeightingSpec | undefined;
 }
 
 export interface ReviewSpecInput {
-  /** Snapshots name it; `rebalance` is the one of the document itself. */
+  /** Id of the review, which snapshots state. `rebalance` is the review of the document itself. */
   readonly id: string;
   /** Schedule, in the form of `rebalance` of the document. */
   readonly schedule?: RebalanceSpecInput | undefined;
-  /** Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares). */
+  /** Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares). */
   readonly scope: 'membership' | 'weights' | 'shares';
-  /** Default: that of the pipeline. */
+  /** Default: the value of the pipeline. */
   readonly selection?: readonly RuleSpecInput[] | undefined;
-  /** Default: that of the pipeline. */
+  /** Default: the value of the pipeline. */
   readonly weighting?: WeightingSpecInput | undefined;
 }
 
-/** Exposure to the index with a target volatility, the rest in cash. */
+/** The index with a target volatility. The rest is invested in cash. */
 export interface RiskControlOverlay {
   readonly type: 'risk_control';
   /** Annual volatility of the overlay. */
   readonly target: number;
-  /** Half-lives of the weights of squared returns, in sessions; the largest volatility is used. */
+  /** Half-lives of the weights of squared returns, in sessions. The largest volatility is used. */
   readonly half_lives: readonly number[] | null;
-  /** Number of sessions whose squared returns are averaged, instead of half-lives. */
+  /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions: number | null;
   /** Largest fraction in the index: 1.5 is 150 %. */
   readonly max_leverage: number;
-  /** Number of sessions between the last return that is used and the exposure. */
+  /** Number of sessions between the last return in the volatility and the exposure. */
   readonly lag: number;
-  /** Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0. */
+  /** The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0. */
   readonly tolerance?: number | undefined;
   /** Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited. */
   readonly max_change?: number | undefined;
-  /** Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily. */
+  /** Dates on which the exposure can change: after every close, or after the last close of a month. Default: daily. */
   readonly review?: 'daily' | 'monthly' | undefined;
-  /** Series of the store with the interest rate of cash, percent a year; null: no interest. */
+  /** Series of the store with the interest rate of cash, in percent per year; null for no interest. */
   readonly cash: string | null;
-  /** Spread over the rate, for borrowing at an exposure above 1. Default: 0. */
+  /** Spread over the rate, for borrowed money at an exposure above 1. Default: 0. */
   readonly spread_bps?: number | undefined;
   /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis: 360 | 365;
-  /** Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day. */
+  /** Number of sessions per year, with which a volatility is annualised. Default: 252, or 365 on a calendar that trades every day. */
   readonly annualisation?: number | undefined;
 }
 
-/** Exposure to the index with a target volatility, the rest in cash. */
+/** The index with a target volatility. The rest is invested in cash. */
 export interface RiskControlOverlayInput {
   readonly type: 'risk_control';
   /** Annual volatility of the overlay. */
   readonly target: number;
-  /** Half-lives of the weights of squared returns, in sessions; the largest volatility is used. */
+  /** Half-lives of the weights of squared returns, in sessions. The largest volatility is used. */
   readonly half_lives?: readonly number[] | null | undefined;
-  /** Number of sessions whose squared returns are averaged, instead of half-lives. */
+  /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions?: number | null | undefined;
   /** Largest fraction in the index: 1.5 is 150 %. */
   readonly max_leverage?: number | undefined;
-  /** Number of sessions between the last return that is used and the exposure. */
+  /** Number of sessions between the last return in the volatility and the exposure. */
   readonly lag?: number | undefined;
-  /** Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0. */
+  /** The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0. */
   readonly tolerance?: number | undefined;
   /** Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited. */
   readonly max_change?: number | undefined;
-  /** Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily. */
+  /** Dates on which the exposure can change: after every close, or after the last close of a month. Default: daily. */
   readonly review?: 'daily' | 'monthly' | undefined;
-  /** Series of the store with the interest rate of cash, percent a year; null: no interest. */
+  /** Series of the store with the interest rate of cash, in percent per year; null for no interest. */
   readonly cash?: string | null | undefined;
-  /** Spread over the rate, for borrowing at an exposure above 1. Default: 0. */
+  /** Spread over the rate, for borrowed money at an exposure above 1. Default: 0. */
   readonly spread_bps?: number | undefined;
   /** Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0. */
   readonly cost_bps?: number | undefined;
-  /** Days of a year. */
+  /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
-  /** Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day. */
+  /** Number of sessions per year, with which a volatility is annualised. Default: 252, or 365 on a calendar that trades every day. */
   readonly annualisation?: number | undefined;
 }
 
 export interface RiskDecomposition {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
-  /** Share of each factor in the factor variance; may be negative. */
+  /** Fraction of the factor variance that the factor contributes. It can be negative. */
   readonly contributions: Readonly<Record<string, number>>;
-  /** Share of the factors in the total variance. */
+  /** Fraction of the total variance that the factors explain. */
   readonly factor_share: number;
-  /** Variance explained by the factors. */
+  /** Variance that the factors explain. */
   readonly factor_variance: number;
   /** Specific variance of the securities. */
   readonly specific_variance: number;
@@ -9761,11 +9761,11 @@ export interface RiskDecomposition {
   readonly total_variance: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** Residual, of the size of rounding errors. */
+  /** Residual, which contains only rounding errors. */
   readonly residual: number;
   /** True if the residual is within its tolerance. */
   readonly reconciles: boolean;
-  /** Source of the factors; for a stored model its estimator, or imported. */
+  /** Source of the factors. For a stored model, its estimator, or `imported`. */
   readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Its factors. */
   readonly factors: readonly string[];
@@ -9777,7 +9777,7 @@ export interface RiskDecomposition {
   readonly requested_as_of: string | null;
   /** Date of the weights. */
   readonly as_of: string;
-  /** Share of the gross active weight that the figures cover. */
+  /** Fraction of the gross active weight that the figures cover. */
   readonly covered_weight: number;
   /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
@@ -9785,24 +9785,24 @@ export interface RiskDecomposition {
   readonly risk_estimator: 'statistical' | 'industries' | 'styles' | null;
   /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels, at which the estimation period starts. */
+  /** First date of the levels of the run. The estimation period begins on this date. */
   readonly window_start: string | null;
-  /** Last date of the run's levels. */
+  /** Last date of the levels of the run. */
   readonly window_end: string | null;
-  /** `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it. */
+  /** `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`. */
   readonly findings: readonly Finding[];
 }
 
 export interface RiskDiagnosticsPayload {
   /** Number of securities. */
   readonly assets: number;
-  /** Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model. */
+  /** Number of sessions after incomplete sessions were excluded; for a model by identifiers, number of days of the data. 0 for an imported model. */
   readonly observations: number;
-  /** Mean off-diagonal correlation of the served matrix; 0 for a single security. */
+  /** Mean off-diagonal correlation of the returned matrix; 0 for a single security. */
   readonly average_correlation: number;
-  /** Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision. */
+  /** Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision. */
   readonly condition_number: number;
-  /** Weight on the target; 0 is the sample covariance, null without a target. */
+  /** Weight of the target. 0 is the sample covariance; null if there is no target. */
   readonly intensity: number | null;
   /** True if no eigenvalue is negative. */
   readonly positive_semi_definite: boolean;
@@ -9820,7 +9820,7 @@ export interface RiskEstimator {
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
+  /** Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
   /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
   readonly threshold: number;
@@ -9828,9 +9828,9 @@ export interface RiskEstimator {
   readonly lags: number;
   /** Target of the shrinkage. Read by shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity';
-  /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
+  /** Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage. */
   readonly intensity: number | null;
-  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
+  /** Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method: 'shape' | 'ledoit_wolf';
   /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life: number | null;
@@ -9844,7 +9844,7 @@ export interface RiskEstimatorInput {
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
+  /** Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
   /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
   readonly threshold?: number | undefined;
@@ -9852,9 +9852,9 @@ export interface RiskEstimatorInput {
   readonly lags?: number | undefined;
   /** Target of the shrinkage. Read by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
+  /** Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
-  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
+  /** Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves. Default: equal weights. */
   readonly half_life?: number | null | undefined;
@@ -9865,31 +9865,31 @@ export interface RiskEstimatorInput {
 export interface RiskModelCollection {
   /** Summaries by id. */
   readonly risk_models: readonly RiskModelSummary[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface RiskModelImport {
-  /** Period of variances and covariances: year, or session; session values are multiplied by `annualisation`. */
+  /** Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`. */
   readonly units: 'annual' | 'daily';
-  /** Sessions of a year. Read with daily units. */
+  /** Number of sessions per year, for daily units. */
   readonly annualisation: number;
-  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors. */
+  /** True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors. */
   readonly repair: boolean;
-  /** One model per date, ascending: all covariances, or all factor models of the same factors. */
+  /** One model per date, ascending. All models consist of covariances, or all models are factor models with the same factors. */
   readonly models: readonly ImportedModelDate[];
 }
 
 export interface RiskModelImportInput {
-  /** Period of variances and covariances: year, or session; session values are multiplied by `annualisation`. */
+  /** Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`. */
   readonly units: 'annual' | 'daily';
-  /** Sessions of a year. Read with daily units. */
+  /** Number of sessions per year, for daily units. */
   readonly annualisation?: number | undefined;
-  /** Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors. */
+  /** True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors. */
   readonly repair?: boolean | undefined;
-  /** One model per date, ascending: all covariances, or all factor models of the same factors. */
+  /** One model per date, ascending. All models consist of covariances, or all models are factor models with the same factors. */
   readonly models: readonly ImportedModelDate[];
 }
 
@@ -9898,9 +9898,9 @@ export interface RiskModelImportResult {
   readonly model_id: string;
   /** Securities of all dates. */
   readonly assets: number;
-  /** In the order of the model; empty for covariances. */
+  /** Factors in the order of the model; empty for covariances. */
   readonly factors: readonly string[];
-  /** Terms and dates. */
+  /** Settings and dates of the model. */
   readonly imported: ImportedModelPayload;
   /** SHA-256 of securities, dates and matrices. */
   readonly content_hash: string;
@@ -9916,66 +9916,66 @@ export interface RiskModelJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RiskModelView | null;
 }
 
 export interface RiskModelRequest {
-  /** Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar. */
+  /** Securities of the estimate. Duplicates are counted once. Empty: the securities of index_id. The sessions are the days on which at least one of the securities has a price on any exchange, not the sessions of a calendar. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Use the last holdings in the latest run of this index; sessions are those of the calendar of the index. */
+  /** Index whose latest run provides the securities: its last holdings. The sessions are those of the calendar of the index. */
   readonly index_id?: string | null | undefined;
   /** First day of the window. Default: the whole stored history. */
   readonly start?: string | null | undefined;
   /** Last day of the window. */
   readonly end?: string | null | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
   /** `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Number of principal components. Default: 10. Read by statistical. */
   readonly factors?: number | undefined;
-  /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
+  /** Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
   readonly eigenvalue_simulations?: number | undefined;
   /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
   readonly threshold?: number | undefined;
   /** Number of autocovariances. Default: 5. Read by newey_west. */
   readonly lags?: number | undefined;
-  /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
+  /** Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage. */
   readonly intensity?: number | null | undefined;
   /** Target of the shrinkage. Read by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
+  /** True replaces negative eigenvalues by 0 if the result is not positive semi-definite. The diagonal does not change. */
   readonly repair?: boolean | undefined;
-  /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
+  /** Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
   /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
@@ -10001,7 +10001,7 @@ export interface RiskModelSummary {
 export interface RiskModelView {
   /** The risk model. */
   readonly model_id: string;
-  /** Securities with an estimate, ascending: the order of the frames. */
+  /** Securities with an estimate, ascending. This is the order of the matrices. */
   readonly asset_ids: readonly string[];
   /** Correlation matrix, symmetric with a unit diagonal. */
   readonly correlation: TableFrame;
@@ -10011,15 +10011,15 @@ export interface RiskModelView {
   readonly volatilities: Readonly<Record<string, number>>;
   /** Diagnostics of the estimate. */
   readonly diagnostics: RiskDiagnosticsPayload;
-  /** Factors of the estimators statistical, industries and styles; otherwise absent. */
+  /** Factors of the estimators statistical, industries and styles. Absent for other estimators. */
   readonly factor_model?: FactorModelPayload | undefined;
-  /** Terms and dates of an imported model; otherwise absent. */
+  /** Settings and dates of an imported model. Absent for other models. */
   readonly imported?: ImportedModelPayload | undefined;
   /** Date of the returned model; absent for an estimated model. */
   readonly date?: string | undefined;
-  /** Bound in the request. */
+  /** Bound of the window in the request. */
   readonly start: string | null;
-  /** Bound in the request. */
+  /** Bound of the window in the request. */
   readonly end: string | null;
   /** Excluded securities, with the reason. */
   readonly excluded: Readonly<Record<string, string>>;
@@ -10035,11 +10035,11 @@ export interface RiskModelView {
   readonly precision: 'float64' | 'float32';
 }
 
-/** Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility. */
+/** Risk contributions that equal the budgets. The solution maximises the ratio of the geometric mean of the weights (weighted by budget) to the volatility. */
 export interface RiskParityObjective {
-  /** Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget. */
+  /** Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget. */
   readonly budgets?: Readonly<Record<string, number>> | null | undefined;
-  /** Reference column whose groups have budgets. */
+  /** Reference column with the groups that have budgets. */
   readonly budget_field?: string | undefined;
   readonly type: 'risk_parity';
 }
@@ -10047,7 +10047,7 @@ export interface RiskParityObjective {
 export interface RiskPayload {
   /** Annualised standard deviation of returns. */
   readonly volatility: number;
-  /** Share of the weights that the estimate covers. */
+  /** Fraction of the weights that the estimate covers. */
   readonly covered_weight: number;
   /** Stored risk model; null for a model estimated over the window of the run. */
   readonly risk_model: string | null;
@@ -10055,9 +10055,9 @@ export interface RiskPayload {
   readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
   /** Securities without an estimate. */
   readonly uncovered: readonly string[];
-  /** First date of the run's levels, at which the estimation period starts. */
+  /** First date of the levels of the run. The estimation period begins on this date. */
   readonly window_start: string | null;
-  /** Last date of the run's levels. */
+  /** Last date of the levels of the run. */
   readonly window_end: string | null;
 }
 
@@ -10069,52 +10069,52 @@ export interface RiskValidationJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RiskValidationView | null;
 }
 
 export interface RiskValidationRequest {
-  /** First day of a forecast. Default: the first with a whole window before it. */
+  /** First day of a forecast. Default: the first day with a whole window before it. */
   readonly start?: string | null | undefined;
   /** Last outcome date. */
   readonly end?: string | null | undefined;
   /** Number of returns in each forecast, up to its day. */
   readonly sessions?: number | undefined;
-  /** Number of sessions of an outcome, and from one forecast to the next: outcomes do not overlap. */
+  /** Number of sessions of an outcome, and of the interval between forecasts. Outcomes therefore do not overlap. */
   readonly horizon?: number | undefined;
-  /** Index whose weights on each day of its latest run are a portfolio. Default: that of the estimate, if any. */
+  /** Index whose weights on each day of its latest run are a portfolio. Default: the index of the estimate, if there is one. */
   readonly index_id?: string | null | undefined;
-  /** Number of random portfolios of at most 20 securities each, and of the same relative to the equally weighted one. */
+  /** Number of random portfolios of at most 20 securities, and of random portfolios relative to the equally weighted portfolio. */
   readonly random?: number | undefined;
-  /** Number of eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on. */
+  /** Number of eigenvectors of each covariance that are used as portfolios, evenly spaced from the largest eigenvalue. */
   readonly eigenportfolios?: number | undefined;
   /** Seed of the random portfolios. */
   readonly seed?: number | undefined;
@@ -10129,7 +10129,7 @@ export interface RiskValidationView {
     readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
     /** Number of principal components. Default: 10. Read by statistical. */
     readonly factors?: number | undefined;
-    /** Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
+    /** Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles. */
     readonly eigenvalue_simulations?: number | undefined;
     /** Size of a joint move in standard deviations. Default: 0.5. Read by gerber. */
     readonly threshold: number;
@@ -10137,16 +10137,16 @@ export interface RiskValidationView {
     readonly lags: number;
     /** Target of the shrinkage. Read by shrinkage. */
     readonly target: 'constant_correlation' | 'scaled_identity';
-    /** Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage. */
+    /** Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage. */
     readonly intensity: number | null;
-    /** Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
+    /** Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage. */
     readonly intensity_method: 'shape' | 'ledoit_wolf';
     /** Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles. */
     readonly half_life: number | null;
   };
   /** Number of returns of each forecast. */
   readonly sessions: number;
-  /** Sessions of an outcome. */
+  /** Number of sessions of an outcome. */
   readonly horizon: number;
   /** Index whose weights are tested as a portfolio. */
   readonly index_id: string | null;
@@ -10162,7 +10162,7 @@ export interface RiskValidationView {
   readonly families: readonly ValidatedFamily[];
   /** Each portfolio over all of its forecasts. */
   readonly portfolios: readonly ValidatedPortfolio[];
-  /** By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family. */
+  /** Rows by day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; root mean square of the standardised outcomes of each family. */
   readonly by_date: TableFrame;
 }
 
@@ -10171,7 +10171,7 @@ export interface RollResponse {
   readonly index_id: string;
   /** The resolved date. */
   readonly as_of: string;
-  /** Level of the underlying. */
+  /** Level of the underlying index. */
   readonly spot: number;
   /** Expiry of the contract that is sold. */
   readonly front_expiry: string;
@@ -10183,18 +10183,18 @@ export interface RollResponse {
   readonly back_price: number;
   /** Sum of the discrete dividends up to the front expiry. */
   readonly front_dividend_points: number;
-  /** Up to the back expiry. */
+  /** Sum of the discrete dividends up to the back expiry. */
   readonly back_dividend_points: number;
-  /** Back less front. */
+  /** Price of the back contract less price of the front contract. */
   readonly roll_cost: number;
-  /** Positive in backwardation, negative in contango. */
+  /** Roll yield: positive in backwardation, negative in contango. */
   readonly annualised_roll: number;
 }
 
 export interface RollingRiskView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -10202,51 +10202,51 @@ export interface RollingRiskView {
   readonly window: number | null;
   /** Sessions after which the weight of a return halves; null with a window. */
   readonly half_life: number | null;
-  /** The tracked index, or a benchmark. */
+  /** Reference of the comparison: the tracked index, or a benchmark. */
   readonly against: 'index' | 'benchmark';
   /** Id of the benchmark; null if the index is the reference. */
   readonly benchmark_id: string | null;
-  /** Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run. */
+  /** Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates. */
   readonly risk: TableFrame;
 }
 
 export interface RoundingSpec {
-  /** Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals. */
+  /** Decimals of published, exported and printed levels. The calculation uses full precision. Unit: decimals. */
   readonly level?: number | undefined;
-  /** Decimals of the divisor in the calculation, whenever it changes. Unit: decimals. */
+  /** Decimals of the divisor in the calculation. It is rounded whenever it changes. Unit: decimals. */
   readonly divisor?: number | undefined;
-  /** Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals. */
+  /** Decimals of index shares in the calculation. They are rounded whenever they change. Requires base_market_value. Unit: decimals. */
   readonly shares?: number | undefined;
-  /** Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals. */
+  /** Decimals of published, exported and printed weights. The calculation uses full precision. Unit: decimals. */
   readonly weights?: number | undefined;
 }
 
 export interface RuleFallback {
-  /** Used if the previous parameters keep fewer securities than this. */
+  /** The parameters are used if the previous parameters keep fewer securities than this number. */
   readonly when_fewer_than: number;
-  /** Parameters that replace those of the rule; the others stay. */
+  /** Parameters that replace parameters of the rule. All other parameters do not change. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 export interface RuleSpec {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   /** Rule class; see /indices/rule-types. */
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 export interface RuleSpecInput {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   /** Rule class; see /indices/rule-types. */
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -10257,7 +10257,7 @@ export interface RuleTypes {
   readonly weighting: readonly TypeSpec[];
   /** Functions of expressions. */
   readonly functions: readonly FunctionSpec[];
-  /** The other fields of a definition, by part. */
+  /** All other fields of a definition, by section. */
   readonly fields: DefinitionFields;
 }
 
@@ -10274,10 +10274,10 @@ export interface RunDifference {
   readonly replayed: number | string | null;
 }
 
-/** An index or strategy (its newest run), or one of its runs as ID@RUN. */
+/** Id of an index or strategy (its newest run), or one of its runs as ID@RUN. */
 export type RunOf = string;
 
-/** Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends. */
+/** Runs every index of the plan with a stored run that is stale or ends before the session, with the settings of that run. Parents are run before derived indices, overlays and blends. */
 export interface RunStep {
   readonly type: 'run';
 }
@@ -10285,16 +10285,16 @@ export interface RunStep {
 export interface RunSummaryCollection {
   /** One row per run, by id. */
   readonly summaries: readonly RunSummaryRow[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface RunSummaryRow {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -10302,9 +10302,9 @@ export interface RunSummaryRow {
   readonly name: string;
   /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
-  /** Last date of the run's levels. */
+  /** Last date of the levels of the run. */
   readonly end: string;
-  /** Index points on that date; for a strategy its level, 100 at the start. */
+  /** Level in index points on that date; for a strategy, its level (100 at the start). */
   readonly level: number;
   /** Return variant of the levels. */
   readonly return_variant: 'price' | 'total' | 'net';
@@ -10312,15 +10312,15 @@ export interface RunSummaryRow {
   readonly day_return: number | null;
   /** Return since the last date of the previous calendar year, or since the first date of the run. A fraction. */
   readonly year_to_date: number;
-  /** Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
+  /** Annualised standard deviation of the returns of the last year (252 returns, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction. */
   readonly volatility: number;
-  /** Last level over the first, less 1. A fraction. */
+  /** Last level divided by the first, less 1. A fraction. */
   readonly total_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
-  /** Levels of the last year: every fourth date and the last. */
+  /** Levels of the last year: every fourth date, and the last date. */
   readonly trace: SeriesPayload;
-  /** These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs. */
+  /** The same figures for the index, on the dates of the run, before trading costs but after the costs of an overlay. Null for a strategy. All other figures describe the portfolio after costs. */
   readonly index: IndexMoves | null;
   /** Date of the latest rebalance. */
   readonly last_rebalance: string;
@@ -10331,11 +10331,11 @@ export interface RunSummaryRow {
 }
 
 export interface RunsDifference {
-  /** True if both have identical dates and levels, bit for bit. */
+  /** True if both runs have identical dates and levels, bit for bit. */
   readonly same_levels: boolean;
   /** First date on which the levels differ, or on which only one of the runs has a level. */
   readonly first_difference: string | null;
-  /** Common date with the largest relative difference; null if there is none, for example if only days were appended. */
+  /** Common date with the largest relative difference. Null if there is none, for example if only days were appended. */
   readonly largest: {
     /** The date. */
     readonly date: string;
@@ -10344,17 +10344,17 @@ export interface RunsDifference {
     /** Level of the later run, 100 at its start. */
     readonly to: number;
   } | null;
-  /** Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`. */
+  /** Changes of the index or strategy. Changes of documents that it uses are under `/documents/{id}`. */
   readonly definition: readonly DocumentChange[];
   /** Changes of the request, with its defaults. */
   readonly request: readonly DocumentChange[];
   /** Rows of cells. */
   readonly data: {
-    /** Number of values that differ; null for two stores, and if an earlier content is no longer available. */
+    /** Number of values that differ. Null for two stores, and if an earlier version of the data is no longer available. */
     readonly cells: number | null;
     /** The first of these values. */
     readonly first: readonly DataCell[];
-    /** Rows that differ or that are in only one of the two contents; null if `cells` is null. */
+    /** Number of rows that differ or that only one of the two versions contains; null if `cells` is null. */
     readonly rows: {
       /** Number of new rows. */
       readonly rows_added: number;
@@ -10363,7 +10363,7 @@ export interface RunsDifference {
       /** Number of removed rows. */
       readonly rows_removed: number;
     } | null;
-    /** Bars of sessions after the last one of the first version; null if there are none. */
+    /** Bars of sessions after the last session of the first version; null if there are none. */
     readonly appended: {
       /** Number of new sessions. */
       readonly sessions: number;
@@ -10374,7 +10374,7 @@ export interface RunsDifference {
       /** The last new session, YYYY-MM-DD. */
       readonly end: string;
     } | null;
-    /** Stores of the two runs; null for a run stored before this was recorded. */
+    /** Data stores of the two runs; null for a run of an earlier version that does not store them. */
     readonly stores: {
       /** Data store of the earlier run. */
       readonly from: string | null;
@@ -10391,16 +10391,16 @@ export interface RunsDifference {
     /** Version of the engine of the later run. */
     readonly to: string;
   };
-  /** Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`. */
+  /** Effects, which add up to total_return exactly. Null if a replay is impossible: see `effects_reason`. */
   readonly effects: readonly ({
-    /** Inputs that were exchanged, in this order. */
+    /** Inputs that were replaced, in this order. */
     readonly cause: 'definition' | 'request' | 'data' | 'engine';
-    /** Effect of the exchanged input on the total return. */
+    /** Effect of the replaced input on the total return. */
     readonly total_return: number;
   })[] | null;
-  /** Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null. */
+  /** Reason why `effects` is null: the replay was refused, or needs data that is not served or no longer available. Otherwise null. */
   readonly effects_reason: string | null;
-  /** Total return of the later run less that of the earlier, to 15 digits of the larger one. */
+  /** Total return of the later run less the total return of the earlier run, to 15 digits of the larger one. */
   readonly total_return: number;
 }
 
@@ -10412,35 +10412,35 @@ export interface RunsDifferenceJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RunsDifference | null;
 }
 
@@ -10466,15 +10466,15 @@ export interface SavedIndex {
 }
 
 export interface SavedReportTemplate {
-  /** Used in the URL. */
+  /** Id of the template, which is part of its URL. */
   readonly template_id: string;
   /** Title of the rendered report. */
   readonly name: string;
-  /** Blocks, drawn top to bottom. A template without blocks can be stored but not rendered. */
+  /** Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks: readonly ReportBlock[];
   /** Size, orientation and margin of the pages. */
   readonly page: ReportPage;
-  /** Warnings that did not prevent the save; absent when there are none. */
+  /** Warnings that did not prevent the save. Absent if there are none. */
   readonly findings?: readonly Finding[] | undefined;
 }
 
@@ -10503,12 +10503,12 @@ export interface ScenarioName {
   readonly return: number;
   /** weight * return. */
   readonly contribution: number;
-  /** Uncertainty of the estimated slopes of a response by regression. */
+  /** Uncertainty of the estimated slopes, for a response by regression. */
   readonly standard_error: number | null;
 }
 
 export interface ScenarioRequest {
-  /** Date of the composition. Default: the last of the run. */
+  /** Date of the composition. Default: the last date of the run. */
   readonly as_of?: string | null | undefined;
   /** Reference column of groups and proxies. */
   readonly by?: string | undefined;
@@ -10519,11 +10519,11 @@ export interface ScenarioRequest {
 export interface ScenarioResult {
   /** Display name. */
   readonly name: string;
-  /** Sum of the contributions; cash earns nothing. Null for a window that the store does not cover; the finding `NO_DATA_IN_RANGE` reports its dates. */
+  /** Sum of the contributions. Cash earns nothing. Null for a window outside the data of the store; the finding `NO_DATA_IN_RANGE` states the dates. */
   readonly return: number | null;
-  /** By contribution, the worst first. */
+  /** Entries by contribution, the lowest first. */
   readonly by_name: readonly ScenarioName[];
-  /** By contribution, the worst first. */
+  /** Entries by contribution, the lowest first. */
   readonly by_group: readonly ScenarioGroup[];
   /** Gross weight of the securities with returns in the window, divided by the gross weight of all securities. */
   readonly covered_weight: number;
@@ -10534,39 +10534,39 @@ export interface ScenarioResult {
     /** Group whose return is used, or all securities. */
     readonly proxy: string;
   }[];
-  /** First and last close of the return; null for shocks and without a return. */
+  /** First and last close of the return. Null for shocks, and if there is no return. */
   readonly window: {
     /** First date. */
     readonly start: string;
     /** Last date. */
     readonly end: string;
   } | null;
-  /** The session of the window with the lowest return; null for shocks. */
+  /** Session of the window with the lowest return; null for shocks. */
   readonly worst_session: {
     /** The date. */
     readonly date: string;
-    /** Sum of the contributions; in worst_session and worst_sessions, the return of that session. */
+    /** Sum of the contributions. In worst_session and worst_sessions, the return of that session. */
     readonly return: number;
   } | null;
-  /** The five sessions of the window with the lowest returns, the lowest first; empty for shocks. */
+  /** Five sessions of the window with the lowest returns, beginning with the lowest. Empty for shocks. */
   readonly worst_sessions: readonly {
     /** The date. */
     readonly date: string;
-    /** Sum of the contributions; in worst_session and worst_sessions, the return of that session. */
+    /** Sum of the contributions. In worst_session and worst_sessions, the return of that session. */
     readonly return: number;
   }[];
   /** R-squared of the regression of the composition on the factors; null without factors. */
   readonly r_squared: number | null;
-  /** Returns in the regression. */
+  /** Number of returns in the regression. */
   readonly observations: number | null;
   /** Standard error of the return from the estimated slopes; null without factors. */
   readonly standard_error: number | null;
 }
 
 export interface ScenariosView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -10585,35 +10585,35 @@ export interface Schedule {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** True if days begin automatically. */
+  /** True if days start automatically. */
   readonly enabled: boolean;
-  /** Indices of the family, in any order: parents are computed first. */
+  /** Indices of the family, in any order. Parents are computed before the indices that depend on them. */
   readonly indices: readonly string[];
-  /** Exchange whose sessions have a day. */
+  /** Exchange whose sessions are the days of the schedule. */
   readonly calendar: string;
-  /** Local time at which the day of a session begins. */
+  /** Local time at which the day of a session starts. */
   readonly at: string;
-  /** Days after the session: 1 begins on the morning after. */
+  /** Number of days after the session. With 1, the day starts on the next calendar day. */
   readonly day_offset: number;
-  /** Time zone of the IANA database. Default: that of the calendar. */
+  /** Time zone of the IANA database. Default: the time zone of the calendar. */
   readonly time_zone: string | null;
-  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  /** Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late. */
   readonly deadline_minutes: number | null;
-  /** Minutes until the next attempt of a day that waits or is blocked. */
+  /** Minutes until the next attempt of a day that is waiting or blocked. */
   readonly retry_minutes: number;
-  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  /** Number of sessions that are performed after an outage. Earlier sessions are recorded as missed. */
   readonly catch_up: number;
-  /** Days after the end of a day for which the service keeps its files; null keeps them permanently. */
+  /** Number of days after the end of a day for which the service keeps its files; null keeps them permanently. */
   readonly keep_files_days: number | null;
-  /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
+  /** Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop). */
   readonly on_failure: 'continue' | 'stop';
-  /** Steps of a day, in their order. */
+  /** Steps of a day, in order. */
   readonly steps: readonly (RefreshStep | ChecksStep | RunStep | CompareStep | PublishStep | ExportStep | RenderStep | DeliverStep)[];
   /** First session. */
   readonly starts_on: string;
   /** The schedule. */
   readonly schedule_id: string;
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
 }
 
@@ -10622,44 +10622,44 @@ export interface ScheduleBody {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** True if days begin automatically. */
+  /** True if days start automatically. */
   readonly enabled?: boolean | undefined;
-  /** Indices of the family, in any order: parents are computed first. */
+  /** Indices of the family, in any order. Parents are computed before the indices that depend on them. */
   readonly indices: readonly string[];
-  /** Exchange whose sessions have a day. */
+  /** Exchange whose sessions are the days of the schedule. */
   readonly calendar: string;
-  /** Local time at which the day of a session begins. */
+  /** Local time at which the day of a session starts. */
   readonly at: string;
-  /** Days after the session: 1 begins on the morning after. */
+  /** Number of days after the session. With 1, the day starts on the next calendar day. */
   readonly day_offset?: number | undefined;
-  /** Time zone of the IANA database. Default: that of the calendar. */
+  /** Time zone of the IANA database. Default: the time zone of the calendar. */
   readonly time_zone?: string | null | undefined;
-  /** Minutes after the beginning by which the day is to be done; one that is not is late. */
+  /** Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late. */
   readonly deadline_minutes?: number | null | undefined;
-  /** Minutes until the next attempt of a day that waits or is blocked. */
+  /** Minutes until the next attempt of a day that is waiting or blocked. */
   readonly retry_minutes?: number | undefined;
-  /** First session. Default: the session of the day on which the schedule is stored, or the next one. */
+  /** First session. Default: the session of the day on which the schedule is stored, or the next session. */
   readonly starts_on?: string | undefined;
-  /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
+  /** Number of sessions that are performed after an outage. Earlier sessions are recorded as missed. */
   readonly catch_up?: number | undefined;
-  /** Days after the end of a day for which the service keeps its files; null keeps them permanently. */
+  /** Number of days after the end of a day for which the service keeps its files; null keeps them permanently. */
   readonly keep_files_days?: number | null | undefined;
-  /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
+  /** Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop). */
   readonly on_failure?: 'continue' | 'stop' | undefined;
-  /** Steps of a day, in their order. */
+  /** Steps of a day, in order. */
   readonly steps: readonly (RefreshStepInput | ChecksStepInput | RunStep | CompareStepInput | PublishStepInput | ExportStepInput | RenderStepInput | DeliverStepInput)[];
 }
 
 export interface ScheduleCollection {
   /** Schedules by id. */
   readonly schedules: readonly ListedSchedule[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
-/** The day of a session: what was planned, and what came of it. */
+/** Day of a session: its plan and its results. */
 export interface ScheduleDay {
   /** The schedule. */
   readonly schedule_id: string;
@@ -10667,31 +10667,31 @@ export interface ScheduleDay {
   readonly date: string;
   /** State of the day. */
   readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
-  /** Why the day waits, is blocked, was skipped or missed. */
+  /** Reason why the day waits, is blocked, was skipped or was missed. */
   readonly reason: string | null;
-  /** When it was to begin. */
+  /** Scheduled time of the start. */
   readonly due_at: string;
-  /** When it is to be done. */
+  /** Deadline of the day. */
   readonly deadline_at: string | null;
-  /** True if the step was not finished by the deadline. */
+  /** True if the day did not end before the deadline. */
   readonly is_late: boolean;
-  /** Begin of the first attempt. */
+  /** Start of the first attempt. */
   readonly started_at: string | null;
-  /** When it was done, skipped or missed. */
+  /** Time at which the day was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it resumes; null once it has ended, and while it runs unless a decision made it due again. */
+  /** Time at which the day resumes. Null if it has ended, and while it is running unless a decision requested another attempt. */
   readonly next_attempt_at: string | null;
-  /** Times that its steps were performed. */
+  /** Number of times that its steps were performed. */
   readonly rounds: number;
-  /** Version of the schedule that it follows. */
+  /** Version of the schedule that the day uses. */
   readonly version: number | null;
-  /** Author of that version, in whose name closes are published. */
+  /** Author of this version. Closes are published in the name of the author. */
   readonly author: string;
-  /** Findings that people accepted. */
+  /** Findings that people have accepted. */
   readonly waivers: readonly Waiver[];
   /** Indices that are held back. */
   readonly held: readonly HeldIndex[];
-  /** Steps, in their order. */
+  /** Steps, in order. */
   readonly steps: readonly StepRecord[];
 }
 
@@ -10702,38 +10702,38 @@ export interface ScheduleDaySummary {
   readonly date: string;
   /** State of the day. */
   readonly state: 'waiting' | 'running' | 'blocked' | 'done' | 'skipped' | 'missed';
-  /** Why the day waits, is blocked, was skipped or missed. */
+  /** Reason why the day waits, is blocked, was skipped or was missed. */
   readonly reason: string | null;
-  /** When it was to begin. */
+  /** Scheduled time of the start. */
   readonly due_at: string;
-  /** When it is to be done. */
+  /** Deadline of the day. */
   readonly deadline_at: string | null;
-  /** True if the step was not finished by the deadline. */
+  /** True if the day did not end before the deadline. */
   readonly is_late: boolean;
-  /** Begin of the first attempt. */
+  /** Start of the first attempt. */
   readonly started_at: string | null;
-  /** When it was done, skipped or missed. */
+  /** Time at which the day was done, skipped or missed. */
   readonly finished_at: string | null;
-  /** When it resumes; null once it has ended, and while it runs unless a decision made it due again. */
+  /** Time at which the day resumes. Null if it has ended, and while it is running unless a decision requested another attempt. */
   readonly next_attempt_at: string | null;
-  /** Times that its steps were performed. */
+  /** Number of times that its steps were performed. */
   readonly rounds: number;
-  /** Version of the schedule that it follows. */
+  /** Version of the schedule that the day uses. */
   readonly version: number | null;
-  /** Author of that version, in whose name closes are published. */
+  /** Author of this version. Closes are published in the name of the author. */
   readonly author: string;
-  /** Findings that people accepted. */
+  /** Findings that people have accepted. */
   readonly waivers: readonly Waiver[];
   /** Indices that are held back. */
   readonly held: readonly HeldIndex[];
-  /** First step that is not done; null if all are. */
+  /** First step that is not done; null if all steps are done. */
   readonly step: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver' | null;
 }
 
 export interface ScheduleDays {
   /** Newest first. */
   readonly days: readonly ScheduleDaySummary[];
-  /** Next day; null for a disabled schedule and at the end of the calendar. */
+  /** Next day of the schedule; null for a disabled schedule, and at the end of the calendar. */
   readonly next: {
     /** Session. */
     readonly date: string;
@@ -10742,7 +10742,7 @@ export interface ScheduleDays {
   } | null;
 }
 
-/** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
+/** Rebalances of an index around a date. They are computed on request and not stored. Dates are YYYY-MM-DD. */
 export interface ScheduleView {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -10763,11 +10763,11 @@ export interface ScheduleView {
 }
 
 export interface ScoreTerm {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
   /** Weight of the term in the average. */
   readonly weight?: number | undefined;
-  /** Which end of the datapoint is good. */
+  /** End of the datapoint that is better. */
   readonly direction?: 'high' | 'low' | undefined;
   /** Limit on the absolute z-score. */
   readonly winsorise?: number | undefined;
@@ -10777,54 +10777,54 @@ export interface ScoreTerm {
 export interface SeasoningFilterParams {
   /** Minimum number of sessions since the first price bar. Unit: sessions. */
   readonly sessions?: number | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface SeasoningFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The level agrees with that of a second source, a series of the store. */
+/** The level equals the level of a second source, a series of the store. */
 export interface SecondSourceCheck {
   readonly check: 'second_source';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
-  /** Series by index: indices that are not named have no second source. */
+  /** Series by index. Indices that are not listed have no second source. */
   readonly series: Readonly<Record<string, string>>;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps: number;
-  /** Return variant that the series has. */
+  /** Return variant of the series. */
   readonly variant: 'price' | 'total' | 'net';
 }
 
-/** The level agrees with that of a second source, a series of the store. */
+/** The level equals the level of a second source, a series of the store. */
 export interface SecondSourceCheckInput {
   readonly check: 'second_source';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Series by index: indices that are not named have no second source. */
+  /** Series by index. Indices that are not listed have no second source. */
   readonly series: Readonly<Record<string, string>>;
   /** Largest difference, in basis points of the level. */
   readonly tolerance_bps?: number | undefined;
-  /** Return variant that the series has. */
+  /** Return variant of the series. */
   readonly variant?: 'price' | 'total' | 'net' | undefined;
 }
 
 export interface SensitivityRow {
-  /** Id of the row in the request; empty if it has none. */
+  /** Id of the constraint in the request; empty if it has none. */
   readonly id: string;
-  /** Position of the row in the request. */
+  /** Position of the constraint in the request. */
   readonly index: number;
   /** Class name. */
   readonly type: string;
-  /** The parameter that is relaxed, all others unchanged. */
+  /** Parameter that is relaxed, while all others are unchanged. */
   readonly parameter: string;
   /** Value in the run. */
   readonly from: number;
@@ -10832,11 +10832,11 @@ export interface SensitivityRow {
   readonly to: number;
   /** to - from. */
   readonly change: number;
-  /** Change of objective_value when the problem is solved again with the other value. Null if the work limit for explanations of tail risk is exhausted. */
+  /** Change of objective_value if the problem is solved again with the other value. Null if the work limit for explanations of tail risk is reached. */
   readonly effect: number | null;
-  /** Change of objective_value per unit of the parameter, for a small change of it. */
+  /** Change of objective_value per unit of the parameter, for a small change of the parameter. */
   readonly shadow_price: number;
-  /** The effect in words, in the measure of the objective. */
+  /** Description of the effect, in the measure of the objective. */
   readonly sentence: string;
 }
 
@@ -10856,66 +10856,66 @@ export interface SeriesCollection {
     /** Dates with a value. */
     readonly values: number;
   })[];
-  /** Value of after for the next page; null on the last page. */
+  /** Value of `after` for the next page; null on the last page. */
   readonly next: string | null;
 }
 
-/** A dated series; pd.Series(**payload) works as is. */
+/** Dated series. pandas reads it by pd.Series(**payload). */
 export interface SeriesPayload {
   /** Dates YYYY-MM-DD, strictly ascending. */
   readonly index: readonly string[];
   /** One value per date. */
   readonly data: readonly (number | null)[];
-  /** Content of the series. */
+  /** Name of the series. */
   readonly name: string | null;
 }
 
 export interface SessionChange {
-  /** Day that differs from the rules of the calendar. */
+  /** Day on which the calendar differs from its rules. */
   readonly date: string;
-  /** `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules. */
+  /** `closed`: the day has no session. `open`: the day has a session with unusual hours, or is an additional session. */
   readonly session: 'closed' | 'open';
-  /** Local time of a late opening. Default: the usual one. */
+  /** Local time of a late opening. Default: the usual time. */
   readonly opens?: string | undefined;
-  /** Local time of an early close. Default: the usual one. */
+  /** Local time of an early close. Default: the usual time. */
   readonly closes?: string | undefined;
-  /** Why, with the source. */
+  /** Reason for the change, including the source. */
   readonly reason: string;
 }
 
 export interface SftpTarget {
   readonly type: 'sftp';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables: readonly string[] | null;
   /** Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user. */
   readonly url: string;
-  /** Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused. */
+  /** Fingerprint of the host key, as printed by `ssh-keygen -lf`. A server with another key is refused. */
   readonly host_key: string;
-  /** Password, or private key. */
+  /** Password or private key. */
   readonly secret: string | null;
-  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  /** Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path: string;
-  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
+  /** True writes a file NAME.sha256 after each file, in the format of sha256sum. */
   readonly checksum: boolean;
 }
 
 export interface SftpTargetInput {
   readonly type: 'sftp';
-  /** Name of the target, unique among those of the client. */
+  /** Name of the target, unique among the targets of the client. */
   readonly name: string;
-  /** Tables whose files go there; `report` is a rendered report. Default: everything the client may have. */
+  /** Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive. */
   readonly tables?: readonly string[] | null | undefined;
   /** Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user. */
   readonly url: string;
-  /** Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused. */
+  /** Fingerprint of the host key, as printed by `ssh-keygen -lf`. A server with another key is refused. */
   readonly host_key: string;
-  /** Password, or private key. */
+  /** Password or private key. */
   readonly secret?: string | null | undefined;
-  /** Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
+  /** Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}. */
   readonly path?: string | undefined;
-  /** True: write a file NAME.sha256 after each file, in the format of the tool sha256sum. */
+  /** True writes a file NAME.sha256 after each file, in the format of sha256sum. */
   readonly checksum?: boolean | undefined;
 }
 
@@ -10927,7 +10927,7 @@ export interface SharingRequest {
 export interface ShockScenario {
   /** Display name. */
   readonly name: string;
-  /** Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression. */
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
   readonly shocks: Readonly<Record<string, number>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions: number;
@@ -10936,7 +10936,7 @@ export interface ShockScenario {
 export interface ShockScenarioInput {
   /** Display name. */
   readonly name: string;
-  /** Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression. */
+  /** Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression. */
   readonly shocks: Readonly<Record<string, number>>;
   /** Number of sessions up to as_of for the estimate of the responses. */
   readonly regression_sessions?: number | undefined;
@@ -10950,54 +10950,54 @@ export interface SimulationJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: SimulationView | null;
 }
 
 export interface SimulationRequest {
-  /** `block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
+  /** Method. `block_bootstrap`: blocks of consecutive returns of the run. `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model. */
   readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
   /** Number of future sessions. */
   readonly horizon?: number | undefined;
-  /** Number of paths; it determines the time, and the memory with 28 bytes each. */
+  /** Number of paths. It determines the computing time and the memory (28 bytes per path). */
   readonly paths?: number | undefined;
-  /** Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor. */
+  /** Number of sessions in a block, at most the number of returns of the run. Ignored by gaussian_factor. */
   readonly block?: number | undefined;
-  /** Equal seeds give equal paths, on any machine and any number of workers. */
+  /** Seed of the random numbers. Equal seeds give equal paths, on any machine and for any number of workers. */
   readonly seed?: number | undefined;
-  /** Percentiles as shares of the paths that end below; duplicates count once. */
+  /** Percentiles, as fractions of the paths. Duplicates are counted once. */
   readonly percentiles?: readonly number[] | undefined;
   /** Level threshold, as a multiple of the last level. */
   readonly level?: number | undefined;
-  /** Number of principal components of the factor model; ignored by block_bootstrap. */
+  /** Number of principal components of the factor model. Ignored by block_bootstrap. */
   readonly factors?: number | undefined;
 }
 
@@ -11010,35 +11010,35 @@ export interface SimulationView {
   readonly horizon: number;
   /** Number of paths. */
   readonly paths: number;
-  /** Equal seeds give equal paths. */
+  /** Seed of the random numbers. Equal seeds give equal paths. */
   readonly seed: number;
-  /** Number of returns of the run used by the simulation. */
+  /** Number of returns of the run that the simulation uses. */
   readonly observations: number;
   /** First date of the run. */
   readonly observed_start: string;
-  /** Last date of the run: the start of every path. */
+  /** Last date of the run, which is the start of every path. */
   readonly observed_end: string;
   /** Mean return of a session. */
   readonly mean_return: number;
   /** Annualised volatility of the drawn returns. */
   readonly volatility: number;
-  /** Share of the variance that the factors explain; null for the bootstrap. */
+  /** Fraction of the variance that the factors explain; null for the bootstrap. */
   readonly factor_share: number | null;
-  /** Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation. */
+  /** Levels by date and percentile, 100 at the start, with an error of at most 0.6 % of a standard deviation. */
   readonly levels: TableFrame;
-  /** Last level over the first, less 1. */
+  /** Last level divided by the first, less 1. */
   readonly total_return: Distribution;
-  /** At most 0. */
+  /** Largest drawdown, at most 0. */
   readonly max_drawdown: Distribution;
   /** Number of sessions of the longest period below a previous high. */
   readonly time_under_water: Distribution;
-  /** Frequency of ending or falling below the level. */
+  /** Fraction of the paths that end or fall below the level. */
   readonly shortfall: {
-    /** Multiple of the last level. */
+    /** Last level as a multiple of the initial level. */
     readonly level: number;
-    /** Share of paths that end below the level. */
+    /** Fraction of the paths that end below the level. */
     readonly at_end: number;
-    /** Share of paths that are below the level after any session. */
+    /** Fraction of the paths that are below the level after at least one session. */
     readonly at_any_time: number;
   };
   /** Precision of the levels of the paths: float32 on the tensorflow engine. */
@@ -11046,18 +11046,18 @@ export interface SimulationView {
 }
 
 export interface SingleLadder {
-  /** Caps apply if any weight is above this. */
+  /** The caps apply if any weight is above this value. */
   readonly above: number;
-  /** Maximum weight in that case. */
+  /** Maximum weight if the caps apply. */
   readonly to: number;
 }
 
 export interface SkippedCauses {
   /** The file could not be read, or is not JSON. */
   readonly unreadable: number;
-  /** JSON that does not satisfy the schema of the document. */
+  /** The JSON does not satisfy the schema of the document. */
   readonly invalid: number;
-  /** Written in a newer format version than this engine can read. */
+  /** The document has a newer format version than this engine can read. */
   readonly unsupported: number;
 }
 
@@ -11068,11 +11068,11 @@ export interface SmallGroup {
   readonly multiple: number;
 }
 
-/** One side of a constraint row that includes the security. */
+/** One side of a constraint that includes the security. */
 export interface SolvedRow {
-  /** The client's row id; empty if there is none. */
+  /** Id of the constraint in the request; empty if there is none. */
   readonly id: string;
-  /** Position of the row; null for an implicit one. */
+  /** Position of the constraint; null for an implicit constraint. */
   readonly index: number | null;
   /** Class name. */
   readonly type: string;
@@ -11084,33 +11084,33 @@ export interface SolvedRow {
   readonly kind: 'eq' | 'ineq';
   /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Value of the row at the solved weights. */
+  /** Value of the constraint at the solved weights. */
   readonly value: number;
-  /** The bound of this side. */
+  /** Bound of this side. */
   readonly limit: number;
   /** Distance between value and bound. */
   readonly slack: number;
   /** True if the bound is binding. */
   readonly binding: boolean;
-  /** The multiplier of the row: change of the objective per unit of the bound. */
+  /** Multiplier of the constraint: change of the objective per unit of the bound. */
   readonly shadow_price: number;
-  /** Change of the row's value per unit of the weight; null if the row does not depend on the weight directly. */
+  /** Change of the value of the constraint per unit of the weight. Null if the constraint does not depend on the weight directly. */
   readonly coefficient: number | null;
-  /** Contribution of the row to the derivative of the objective by the weight. */
+  /** Contribution of the constraint to the derivative of the objective with respect to the weight. */
   readonly force: number;
 }
 
 export interface SqlColumn {
   /** Display name. */
   readonly name: string;
-  /** count: a whole number of 32 bits, or 1 and 0 for true and false. */
+  /** Type of the column. `count`: a whole number of 32 bits, or 1 and 0 for true and false. */
   readonly type: 'date' | 'text' | 'number' | 'count';
 }
 
 export interface SqlRequest {
   /** One SELECT statement in the SQL of DuckDB. */
   readonly query: string;
-  /** Instead of `Accept`. */
+  /** Format of the response. It replaces `Accept`. */
   readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined;
 }
 
@@ -11119,7 +11119,7 @@ export interface SqlResult {
   readonly columns: readonly SqlColumn[];
   /** Rows with one value per column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
-  /** Number of rows. */
+  /** Number of constraints. */
   readonly rows: number;
   /** True if rows beyond 1000000 were omitted. */
   readonly truncated: boolean;
@@ -11131,7 +11131,7 @@ export interface StaleFillPayload {
   readonly identifier: string;
   /** Day of the price of the trade. */
   readonly last_bar: string;
-  /** Sessions of its exchange since that day. */
+  /** Number of sessions of the exchange since that day. */
   readonly sessions_old: number;
 }
 
@@ -11142,80 +11142,80 @@ export interface StaleState {
   readonly data: boolean;
   /** True if the engine has a version with different results. */
   readonly engine: boolean;
-  /** One sentence per cause. */
+  /** Causes, one sentence each. */
   readonly reasons: readonly string[];
-  /** Store of the run if another store is served; otherwise null. */
+  /** Store of the run, if another store is served; otherwise null. */
   readonly store_id: string | null;
 }
 
-/** Prices of constituents change: a price that repeats for many sessions is suspect. */
+/** Prices of constituents change. A price that is equal on many sessions is suspect. */
 export interface StalenessCheck {
   readonly check: 'staleness';
   /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity: 'block' | 'warn';
-  /** Sessions with the same price that are reported. */
+  /** Number of sessions with the same price that is reported. */
   readonly sessions: number;
 }
 
-/** Prices of constituents change: a price that repeats for many sessions is suspect. */
+/** Prices of constituents change. A price that is equal on many sessions is suspect. */
 export interface StalenessCheckInput {
   readonly check: 'staleness';
   /** Findings block the index (block), or are only reported (warn). Default: warn. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Sessions with the same price that are reported. */
+  /** Number of sessions with the same price that is reported. */
   readonly sessions?: number | undefined;
 }
 
 export interface StatGridBlock {
   readonly kind: 'stat_grid';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id: string | null;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
-  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given. */
+  /** Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present. */
   readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
   /** Number of figures per row. */
   readonly columns: number;
-  /** Label to text, printed as given after the figures. */
+  /** Texts by label, which are printed after the figures. */
   readonly values: Readonly<Record<string, string>> | null;
 }
 
 export interface StatGridBlockInput {
   readonly kind: 'stat_grid';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id?: string | null | undefined;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given. */
+  /** Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present. */
   readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
   /** Number of figures per row. */
   readonly columns?: number | undefined;
-  /** Label to text, printed as given after the figures. */
+  /** Texts by label, which are printed after the figures. */
   readonly values?: Readonly<Record<string, string>> | null | undefined;
 }
 
 export interface StepItem {
-  /** An index, a file, or a file and its recipient. */
+  /** Index, file, or file and recipient. */
   readonly key: string;
-  /** Index concerned; null for the whole family. */
+  /** Index of the result; null for the whole family. */
   readonly index_id: string | null;
   /** Result so far. */
   readonly state: 'waiting' | 'blocked' | 'failed' | 'done';
-  /** Error code of a failed or blocked one. */
+  /** Error code of a failed or blocked result. */
   readonly code: string | null;
-  /** Description of the action, or the reason why it was not taken. */
+  /** Description of the action, or reason why it was not performed. */
   readonly message: string;
   /** Time of the result. */
   readonly at: string;
-  /** Job that does it. */
+  /** Job that performs the action. */
   readonly job_id: string | null;
-  /** File that was made. */
+  /** File that was written. */
   readonly file: MadeFile | null;
-  /** More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`. */
+  /** Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
@@ -11231,21 +11231,21 @@ export interface StepRecord {
   readonly type: 'refresh' | 'checks' | 'run' | 'compare' | 'publish' | 'export' | 'render' | 'deliver';
   /** State of the step. */
   readonly state: 'pending' | 'running' | 'waiting' | 'failed' | 'done';
-  /** Times that it was begun. */
+  /** Number of attempts that were started. */
   readonly attempts: number;
-  /** Begin of the first attempt. */
+  /** Start of the first attempt. */
   readonly started_at: string | null;
   /** End of the last attempt. */
   readonly finished_at: string | null;
-  /** Time of all attempts, in ms. */
+  /** Duration of all attempts, in ms. */
   readonly duration_ms: number;
-  /** Result in a sentence. */
+  /** Description of the result in a sentence. */
   readonly message: string;
   /** Error code of a failed step. */
   readonly code: string | null;
-  /** Log of the step, the last 100 lines. */
+  /** Last 100 lines of the log of the step. */
   readonly log: readonly StepLogLine[];
-  /** Indices that the step holds back, with those that depend on them: a step that is done is blocked in part. */
+  /** Indices that the step holds back, including the indices that depend on them. The state of such a step can be done. */
   readonly held: number;
   /** Indices of the schedule. */
   readonly indices: number;
@@ -11264,32 +11264,32 @@ export interface StoredRun {
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Version of the index or strategy; null for earlier runs. */
+  /** Version of the index or strategy; null for runs of earlier versions. */
   readonly index_version: number | null;
   /** The data store. */
   readonly store_id: string | null;
-  /** Version of its data; null if unknown. */
+  /** Version of the data; null if unknown. */
   readonly store_version: number | null;
-  /** SHA-256 of the store content that was read. */
+  /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
   /** The request, with its defaults. */
   readonly request: unknown;
-  /** Null if its files cannot be read. */
+  /** Figures of the run; null if its files cannot be read. */
   readonly metrics: BacktestMetrics | null;
-  /** True if closes of the run were published; such a run is kept. */
+  /** True if closes of the run were published. Such a run is always kept. */
   readonly published: boolean;
 }
 
 export interface StoredRuns {
   /** Newest first. */
   readonly runs: readonly StoredRun[];
-  /** Number of stored runs, listed or not. */
+  /** Total number of stored runs, including runs that are not listed. */
   readonly total: number;
-  /** True if closes of the subject were ever published, also of runs that are no longer stored. */
+  /** True if closes of the index were ever published, including closes of runs that are no longer stored. */
   readonly has_published?: boolean | undefined;
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -11302,14 +11302,14 @@ export interface StoredStrategy {
   readonly problems: readonly Finding[];
   /** True if a backtest record is stored. */
   readonly has_run: boolean;
-  /** Capture time of that record. */
+  /** Time of the backtest record. */
   readonly run_at: string | null;
 }
 
 export interface StrategyCollection {
   /** Stored strategies by id. */
   readonly strategies: readonly StoredStrategy[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -11325,17 +11325,17 @@ export interface StrategyDeletion {
 }
 
 export interface StrategyDocument {
-  /** Must differ from all index ids, because runs and views of both share their paths. */
+  /** Id of the strategy. It must differ from all index ids, because runs and views of both have the same paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Index it follows. */
+  /** Index that the strategy follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison in addition to the tracked index. */
+  /** Benchmark: a second comparison in addition to the tracked index. */
   readonly benchmark: BenchmarkRef | null;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day. Default: the base date of the index. Earlier days are not possible. */
   readonly start: string | null;
   /** Last day. Default: the last day of the data. */
   readonly end: string | null;
@@ -11343,28 +11343,28 @@ export interface StrategyDocument {
   readonly initial_capital: number;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps: number;
-  /** Constraint set applied to the targets at each rebalance. */
+  /** Constraint set that is applied to the targets at each rebalance. */
   readonly constraint_set_id: string | null;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
+  /** Schedule of the strategy on the calendar of the index. Null uses the rebalance dates of the index. Targets are the weights of the index at the close of the date, so effective_lag has no effect. */
   readonly rebalance: RebalanceSpec | null;
-  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
+  /** After the first purchase, a security is traded only if its weight differs from its target by more than this fraction. Null: always traded. */
   readonly drift_tolerance: number | null;
-  /** Fraction invested at each rebalance; the rest is cash without interest. */
+  /** Fraction that is invested at each rebalance. The rest is cash without interest. */
   readonly exposure: number;
 }
 
 export interface StrategyDocumentInput {
-  /** Must differ from all index ids, because runs and views of both share their paths. */
+  /** Id of the strategy. It must differ from all index ids, because runs and views of both have the same paths. */
   readonly id: string;
   /** Display name. */
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** Index it follows. */
+  /** Index that the strategy follows. */
   readonly index_id: string;
-  /** External benchmark: a second comparison in addition to the tracked index. */
+  /** Benchmark: a second comparison in addition to the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day. Default: the base date of the index. Earlier days are not possible. */
   readonly start?: string | null | undefined;
   /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
@@ -11372,39 +11372,39 @@ export interface StrategyDocumentInput {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Constraint set applied to the targets at each rebalance. */
+  /** Constraint set that is applied to the targets at each rebalance. */
   readonly constraint_set_id?: string | null | undefined;
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
+  /** Schedule of the strategy on the calendar of the index. Null uses the rebalance dates of the index. Targets are the weights of the index at the close of the date, so effective_lag has no effect. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
+  /** After the first purchase, a security is traded only if its weight differs from its target by more than this fraction. Null: always traded. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash without interest. */
+  /** Fraction that is invested at each rebalance. The rest is cash without interest. */
   readonly exposure?: number | undefined;
 }
 
 /** Figures of an optimisation, as in its result. */
 export interface StudyFigures {
-  /** The rebalance in force. */
+  /** Date of the rebalance in force. */
   readonly rebalance_date: string;
   /** True if the solver reached its tolerances. */
   readonly converged: boolean;
-  /** True if the choice of securities is not proven optimal. */
+  /** True if the selection of securities is not proven optimal. */
   readonly heuristic: boolean;
   /** Number of positive weights. */
   readonly holdings: number;
-  /** The objective in its measure, including costs. */
+  /** Objective in its measure, including costs. */
   readonly objective_value: number;
-  /** Distance of the value from its bound, relative to the value. */
+  /** Distance between the value and its bound, relative to the value. */
   readonly gap: number | null;
-  /** Annualised arithmetic mean of the window. */
+  /** Annualised arithmetic mean return over the window. */
   readonly expected_return: number | null;
   /** Annualised standard deviation of returns. */
   readonly volatility: number;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
-  /** One-way: half the sum of the absolute changes. */
+  /** One-way turnover: half the sum of the absolute changes. */
   readonly turnover: number;
-  /** Trading costs, linear and market impact; in a result their sum as a fraction of value. */
+  /** Trading costs, linear and market impact. In a result, their sum as a fraction of value. */
   readonly costs: number | null;
 }
 
@@ -11416,42 +11416,42 @@ export interface StudyJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: StudyView | null;
 }
 
 export interface StudyRequest {
-  /** Id of the study. Default: a generated one. */
+  /** Id of the study. Default: a generated id. */
   readonly study_id?: string | null | undefined;
-  /** Optimisations, at most 10000, each as in POST /optimise/runs. */
+  /** Optimisations, at most 10000. Each has the form of POST /optimise/runs. */
   readonly runs: readonly OptimisationRunRequest[];
 }
 
@@ -11464,11 +11464,11 @@ export interface StudyRow {
   readonly constraint_set_id: string;
   /** `solved`: see `run_id`. `refused`: see `error`. */
   readonly outcome: 'solved' | 'refused';
-  /** Its result: GET /optimise/runs/{run_id}. Null if it was refused. */
+  /** Id of the result, for GET /optimise/runs/{run_id}. Null if the optimisation was refused. */
   readonly run_id: string | null;
-  /** Null if it was refused. */
+  /** Figures of the optimisation; null if it was refused. */
   readonly figures: StudyFigures | null;
-  /** Set only if refused: the error of its job. */
+  /** Error of the optimisation; only if it was refused. */
   readonly error: ErrorDetail | null;
 }
 
@@ -11481,7 +11481,7 @@ export interface StudyRows {
   readonly block: number;
   /** Number of blocks. */
   readonly blocks: number;
-  /** In the order of the request. */
+  /** Entries, in the order of the request. */
   readonly rows: readonly StudyRow[];
 }
 
@@ -11494,9 +11494,9 @@ export interface StudyView {
   readonly solved: number;
   /** Number of optimisations with an error. */
   readonly refused: number;
-  /** In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows. */
+  /** Rows in the order of the request: the first 2000. GET /optimise/studies/{study_id}/rows returns all rows in blocks. */
   readonly rows: readonly StudyRow[];
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
 }
 
@@ -11507,12 +11507,12 @@ export interface SweepFan {
   readonly variants: number;
   /** Quantiles of the levels on each date, from the lowest to the highest. */
   readonly quantiles: readonly {
-    /** Share of the variants at or below the level. */
+    /** Fraction of the variants at or below the level. */
     readonly share: number;
-    /** Levels by date, 100 at the first. */
+    /** Levels by date, 100 on the first date. */
     readonly data: readonly number[];
   }[];
-  /** Levels of the variant ranked first. */
+  /** Levels of the variant that is ranked first. */
   readonly first: readonly number[] | null;
 }
 
@@ -11527,26 +11527,26 @@ export interface SweepFoldChoice {
   readonly in_sample: number;
   /** Metric of the variant on the groups of the test. */
   readonly out_of_sample: number;
-  /** Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank. */
+  /** Rank of the variant among all trials on the test, 1 for the best. Equal trials have the better rank. */
   readonly rank: number;
 }
 
 export type SweepFolds = CombinatorialFolds | WalkForwardFolds;
 
-/** Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths. */
+/** Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95 %. The paths do not include the cost of changing from one variant to another. */
 export interface SweepFoldsView {
   /** Division of time into groups. */
   readonly method: 'combinatorial' | 'walk_forward';
   /** Metric of the selection. */
   readonly select_by: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility';
-  /** First and last date with a return, by group. */
+  /** First and last date with a return, for each group. */
   readonly groups: readonly {
     /** First date. */
     readonly start: string;
     /** Last date. */
     readonly end: string;
   }[];
-  /** Number of returns of each variant; the oldest are omitted to make the groups equal. */
+  /** Number of returns of each variant. The oldest returns are omitted so that the groups have equal length. */
   readonly observations: number;
   /** Number of sessions of the sample excluded before a test. */
   readonly left_before: number;
@@ -11554,44 +11554,44 @@ export interface SweepFoldsView {
   readonly left_after: number;
   /** One entry per split. */
   readonly choices: readonly SweepFoldChoice[];
-  /** Selected variants, the most frequent first. */
+  /** Selected variants, beginning with the most frequent. */
   readonly chosen: readonly {
     /** Return variant. */
     readonly variant: number;
-    /** Number of splits that selected it. */
+    /** Number of splits that selected the variant. */
     readonly splits: number;
   }[];
   /** Metric of the selected variants on their samples, over the splits. */
   readonly in_sample: Distribution;
   /** Metric of the selected variants on their tests, over the splits. */
   readonly out_of_sample: Distribution;
-  /** Metrics of the joined out-of-sample returns, with each group tested once. */
+  /** Metrics of the joined out-of-sample returns. Each group is tested once. */
   readonly paths: readonly {
     /** Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day. */
     readonly annualised_return: number;
-    /** At most 0. */
+    /** Largest drawdown, at most 0. */
     readonly max_drawdown: number;
     /** Annualised Sharpe ratio with a risk-free rate of 0. */
     readonly sharpe_ratio: number;
     /** Figures over the test groups. */
     readonly total_return: number;
-    /** Annualised, ddof 1. */
+    /** Annualised standard deviation, ddof 1. */
     readonly volatility: number;
   }[];
-  /** Each metric over the paths. */
+  /** Distribution of each metric over the paths. */
   readonly over_paths: {
     /** Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day. */
     readonly annualised_return: Distribution;
-    /** At most 0. */
+    /** Largest drawdown, at most 0. */
     readonly max_drawdown: Distribution;
     /** Annualised Sharpe ratio with a risk-free rate of 0. */
     readonly sharpe_ratio: Distribution;
     /** Figures over the test groups. */
     readonly total_return: Distribution;
-    /** Annualised, ddof 1. */
+    /** Annualised standard deviation, ddof 1. */
     readonly volatility: Distribution;
   };
-  /** Share of paths with a loss. */
+  /** Fraction of the paths with a loss. */
   readonly probability_of_loss: number;
 }
 
@@ -11603,44 +11603,44 @@ export interface SweepJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: SweepView | null;
 }
 
 export interface SweepMap {
-  /** A cell with several variants shows the one with the best rank, for every metric. */
+  /** A cell with several variants shows the variant with the best rank, for every metric. */
   readonly aggregation: 'first_by_rank';
-  /** The rule in words. */
+  /** Description of the rule. */
   readonly sentence: string;
-  /** Varied parameters with their values. A map with all but two parameters fixed has one variant per cell. */
+  /** Varied parameters with their values. If all but two parameters are fixed, a map has one variant per cell. */
   readonly parameters: readonly {
     /** JSON pointer of the parameter, as in `patch`. */
     readonly pointer: string;
@@ -11649,56 +11649,56 @@ export interface SweepMap {
   }[];
 }
 
-/** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
+/** Combinatorially symmetric cross-validation, as defined by Bailey, Borwein, López de Prado and Zhu (2016). */
 export interface SweepOverfitting {
-  /** Share of the selections whose choice is not better than the median out of sample. */
+  /** Fraction of the selections in which the selected variant is not better than the median out of sample. */
   readonly probability: number;
-  /** Share of the selections whose choice has a negative Sharpe ratio out of sample. */
+  /** Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample. */
   readonly probability_of_loss: number;
-  /** Median logit of the relative rank out of sample; below 0 when choices tend to disappoint. */
+  /** Median logit of the relative rank out of sample. Below 0, selected variants tend to rank below the median. */
   readonly median_logit: number;
-  /** Number of selections: each half of the blocks of time against the other half. */
+  /** Number of selections: each half of the blocks of time is compared with the other half. */
   readonly combinations: number;
-  /** Blocks of time. */
+  /** Number of blocks of time. */
   readonly partitions: number;
-  /** Number of returns on common dates; the oldest are omitted to make the blocks equal. */
+  /** Number of returns on common dates. The oldest returns are omitted so that the blocks have equal length. */
   readonly observations: number;
 }
 
-/** Exactly one of index_id and document, and exactly one of grid and patches. */
+/** Exactly one of index_id and document, and exactly one of grid and patches, are required. */
 export interface SweepRequest {
-  /** Second half of the id of the job. Default: generated. */
+  /** Id of the sweep, which is part of the id of the job. Default: a generated id. */
   readonly sweep_id?: string | null | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
-  /** A stored index as the base. */
+  /** Id of a stored index that is the base. */
   readonly index_id?: string | null | undefined;
-  /** Or an IndexDocument as the base. */
+  /** IndexDocument that is the base, instead of index_id. */
   readonly document?: Readonly<Record<string, unknown>> | null | undefined;
-  /** Terms of the backtests. */
+  /** Settings of the backtests. */
   readonly request?: SweepTerms | undefined;
-  /** Terms of a strategy that follows the index. Default: the index is held. */
+  /** Settings of a strategy that follows the index. Default: the index is held. */
   readonly strategy?: SweepStrategy | null | undefined;
-  /** Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy. */
+  /** Values by JSON pointer. Every combination is a variant, and the last pointer varies fastest. Pointers begin with /document, /request or /strategy. */
   readonly grid?: Readonly<Record<string, readonly unknown[]>> | null | undefined;
-  /** Or a list of variants, each as values by JSON pointer. */
+  /** List of variants, each with values by JSON pointer, instead of grid. */
   readonly patches?: readonly Readonly<Record<string, unknown>>[] | null | undefined;
-  /** Metric of the ranking; ties keep the order of the variants. */
+  /** Metric of the ranking. Equal variants keep their order. */
   readonly rank_by?: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference' | undefined;
-  /** Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once. */
+  /** Number of blocks of time into which the estimate of overfitting divides the returns. Every half of the blocks selects one variant. */
   readonly partitions?: number | undefined;
-  /** Splits of time to test the choice among the variants out of sample; null for no test. */
+  /** Splits of time that test the selection out of sample; null for no test. */
   readonly folds?: SweepFolds | null | undefined;
 }
 
 export interface SweepRow {
-  /** Null for a variant that was refused. */
+  /** Rank of the variant; null for a variant that was refused. */
   readonly rank: number | null;
   /** Position among the requested variants. */
   readonly variant: number;
   /** Changes of the variant, by JSON pointer. */
   readonly patch: Readonly<Record<string, unknown>>;
-  /** Figures of the variant, bit-identical to those of a single run. */
+  /** Figures of the variant. They are identical, bit for bit, to the figures of a single run. */
   readonly metrics: BacktestMetrics | null;
   /** Transaction costs paid. */
   readonly total_costs: number | null;
@@ -11723,14 +11723,14 @@ export interface SweepRows {
   readonly block: number;
   /** Number of blocks. */
   readonly blocks: number;
-  /** By rank, refused variants last. */
+  /** Rows by rank, with refused variants last. */
   readonly rows: readonly SweepRow[];
 }
 
 export interface SweepSelection {
-  /** Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar. */
+  /** Number of variants that ran. Variants with identical levels are counted once. Trials are treated as independent, so the deflation is strict for similar variants. */
   readonly trials: number;
-  /** Sharpe ratio of the variant ranked first, per session like all ratios here. */
+  /** Sharpe ratio of the variant that is ranked first, per session. All ratios in this object are per session. */
   readonly sharpe_ratio: number;
   /** Skewness of the returns of the best variant. */
   readonly skewness: number;
@@ -11747,16 +11747,16 @@ export interface SweepSelection {
 }
 
 export interface SweepStrategy {
-  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect. */
+  /** Schedule of the strategy on the calendar of the index. Null uses the rebalance dates of the index. Targets are the weights of the index at the close of the date, so effective_lag has no effect. */
   readonly rebalance?: RebalanceSpecInput | null | undefined;
-  /** A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded. */
+  /** After the first purchase, a security is traded only if its weight differs from its target by more than this fraction. Null: always traded. */
   readonly drift_tolerance?: number | null | undefined;
-  /** Fraction invested at each rebalance; the rest is cash without interest. */
+  /** Fraction that is invested at each rebalance. The rest is cash without interest. */
   readonly exposure?: number | undefined;
 }
 
 export interface SweepTerms {
-  /** First day. Default: the base date of the index; earlier days are not possible. */
+  /** First day. Default: the base date of the index. Earlier days are not possible. */
   readonly start?: string | null | undefined;
   /** Last day. Default: the last day of the data. */
   readonly end?: string | null | undefined;
@@ -11764,9 +11764,9 @@ export interface SweepTerms {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run. */
+  /** Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run. */
   readonly as_known?: 'decision' | undefined;
-  /** Data store of the run, for an index that belongs to none. Default: the active store. */
+  /** Data store of the run, for an index without a store. Default: the active store. */
   readonly store_id?: string | undefined;
 }
 
@@ -11777,29 +11777,29 @@ export interface SweepView {
   readonly index_id: string;
   /** Number of requested variants. */
   readonly variants: number;
-  /** Number of variants that could not run. */
+  /** Number of variants that could not be run. */
   readonly refused: number;
   /** Metric of the ranking. */
   readonly rank_by: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference';
-  /** By rank, refused variants last: the first 2000. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows. */
+  /** Rows by rank, with refused variants last: the first 2000. GET /analytics/sweeps/{sweep_id}/rows returns all rows in blocks. */
   readonly rows: readonly SweepRow[];
-  /** Null if every variant was refused. */
+  /** Selection bias of the best variant; null if every variant was refused. */
   readonly selection: SweepSelection | null;
-  /** Null with fewer than two trials, or fewer than two returns per block. */
+  /** Probability of overfitting. Null with fewer than two trials, or with fewer than two returns per block. */
   readonly overfitting: SweepOverfitting | null;
-  /** Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions. */
+  /** Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns, which the verdict reports. Absent in sweeps of earlier versions. */
   readonly folds?: SweepFoldsView | null | undefined;
-  /** Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions. */
+  /** Lists of positions of variants with identical levels. Each list is counted as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
-  /** Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions. */
+  /** Levels of the variants over time. Null with fewer than two common dates; absent in sweeps of earlier versions. */
   readonly fan?: SweepFan | null | undefined;
-  /** Rule for maps over some of the parameters. Absent in sweeps of earlier versions. */
+  /** Rule for maps of some of the parameters. Absent in sweeps of earlier versions. */
   readonly map?: SweepMap | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
   readonly verdict?: readonly string[] | undefined;
-  /** SHA-256 of the store content that was read. */
+  /** SHA-256 of the data that was read. */
   readonly store_content_hash: string;
-  /** Version of the engine that computed it. */
+  /** Version of the engine that computed the result. */
   readonly engine_version: string;
 }
 
@@ -11811,79 +11811,79 @@ export interface SyncJobStatus {
   readonly priority: 'high' | 'normal' | 'low';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-  /** Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success. */
+  /** Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt. */
   readonly progress: number;
   /** Current step. */
   readonly message: string;
-  /** Set only if the job failed. */
+  /** Error of the job; only if it failed. */
   readonly error: ErrorDetail | null;
   /** Time of the submission, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
-  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  /** Time of the end, ISO-8601 UTC with offset; null while it has not ended. */
   readonly finished_at: string | null;
   /** Time of the last heartbeat of the running attempt. */
   readonly heartbeat_at: string | null;
   /** Number of starts, which is recorded before the work starts. */
   readonly attempt: number;
-  /** Attempts in order, at most the last eleven; the last one is the current one. */
+  /** Latest attempts in order, at most eleven. The last one is the current attempt. */
   readonly attempts: readonly JobAttempt[];
   /** Request body as it was accepted. */
   readonly request: unknown;
   /** SHA-256 of all inputs except the market. */
   readonly input_hash: string;
-  /** X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it. */
+  /** X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job. */
   readonly request_id: string | null;
   /** Trace of the submission, from its header traceparent. */
   readonly trace_id: string | null;
   /** Addresses that are notified when the job ends. */
   readonly callbacks: readonly JobCallback[];
-  /** Set if the job succeeded; null if the run of a backtest was deleted. */
+  /** Result of the job, if it succeeded. Null if the run of a backtest was deleted. */
   readonly result: RefreshResult | null;
 }
 
 export interface TableBlock {
   readonly kind: 'table';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id: string | null;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
-  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
+  /** Source of the rows. `constituents`: holdings on the last date, beginning with the largest; `rebalances`: latest rebalances, with securities added and removed, turnover, cap and redistributed weight; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, beginning with the largest; `risk`: contribution of each holding to the volatility, beginning with the largest; `exposures`: weight of each sector at the end of each year, beginning with the largest; `limits`: published concentration rules: headroom, sessions in breach and number of breaches; `breaches`: breaches of the rule that triggers rebalances, latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and of the parts of an overlay; empty for other indices; `dividend_points`: ordinary dividends in index points, latest years first; empty if there are none; `pack`: orders of the latest rebalance for a portfolio of `aum` that held the index, beginning with the largest; empty for an overlay; `scenarios`: holdings of the last date in past windows and under shocks, as defined in `scenarios`; `literal`: the rows of `frame`. */
   readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal';
-  /** Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed. */
+  /** Maximum number of rows: the largest holdings, the latest rebalances, or the latest years. A single further security is shown; several further securities are added up. */
   readonly limit: number;
-  /** Value of the portfolio of a pack, in the currency of the index. */
+  /** Value of the portfolio of a table of orders, in the currency of the index. */
   readonly aum: number;
   /** Past windows and shocks of a table of scenarios, as in a request for scenarios. */
   readonly scenarios: readonly (WindowScenario | ShockScenario)[] | null;
-  /** The rows of a literal table. */
+  /** Rows of a literal table. */
   readonly frame: LiteralTable | null;
 }
 
 export interface TableBlockInput {
   readonly kind: 'table';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id?: string | null | undefined;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`. */
+  /** Source of the rows. `constituents`: holdings on the last date, beginning with the largest; `rebalances`: latest rebalances, with securities added and removed, turnover, cap and redistributed weight; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, beginning with the largest; `risk`: contribution of each holding to the volatility, beginning with the largest; `exposures`: weight of each sector at the end of each year, beginning with the largest; `limits`: published concentration rules: headroom, sessions in breach and number of breaches; `breaches`: breaches of the rule that triggers rebalances, latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and of the parts of an overlay; empty for other indices; `dividend_points`: ordinary dividends in index points, latest years first; empty if there are none; `pack`: orders of the latest rebalance for a portfolio of `aum` that held the index, beginning with the largest; empty for an overlay; `scenarios`: holdings of the last date in past windows and under shocks, as defined in `scenarios`; `literal`: the rows of `frame`. */
   readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal' | undefined;
-  /** Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed. */
+  /** Maximum number of rows: the largest holdings, the latest rebalances, or the latest years. A single further security is shown; several further securities are added up. */
   readonly limit?: number | undefined;
-  /** Value of the portfolio of a pack, in the currency of the index. */
+  /** Value of the portfolio of a table of orders, in the currency of the index. */
   readonly aum?: number | undefined;
   /** Past windows and shocks of a table of scenarios, as in a request for scenarios. */
   readonly scenarios?: readonly (WindowScenario | ShockScenarioInput)[] | null | undefined;
-  /** The rows of a literal table. */
+  /** Rows of a literal table. */
   readonly frame?: LiteralTable | null | undefined;
 }
 
-/** A table in pandas "split" form; pd.DataFrame(**frame) works as is. */
+/** Table in the "split" format of pandas. pandas reads it by pd.DataFrame(**frame). */
 export interface TableFrame {
   /** Labels of the rows. */
   readonly index: readonly (string | number)[];
@@ -11893,13 +11893,13 @@ export interface TableFrame {
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss. */
+/** Losses of one session, or drawdowns, of the solution, as fractions of value; positive for a loss. */
 export interface TailOutcome {
   /** Number of scenarios: sessions or draws. */
   readonly scenarios: number;
-  /** Average of the worst scenarios: the objective without costs. */
+  /** Average of the worst scenarios, which is the objective without costs. */
   readonly average: number;
-  /** Smallest of the averaged losses, which is the value at risk. */
+  /** Smallest loss in the average, which is the value at risk. */
   readonly level: number;
   /** The worst loss. */
   readonly largest: number;
@@ -11912,7 +11912,7 @@ export interface TemplateNeed {
   readonly name: string;
   /** Content of the field. */
   readonly meaning: string;
-  /** True if the served store lacks the field; false if no store is served. */
+  /** True if the served store lacks the field. False if no store is served. */
   readonly missing: boolean;
 }
 
@@ -11942,7 +11942,7 @@ export interface TermPoint {
   readonly carry: CarryDecomposition;
   /** Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield. */
   readonly dividend_points: number;
-  /** Annualised roll from the point before. */
+  /** Annualised roll from the previous expiry. */
   readonly roll_from_previous: number | null;
 }
 
@@ -11953,13 +11953,13 @@ export interface TermStructureResponse {
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
-  /** Level of the underlying. */
+  /** Level of the underlying index. */
   readonly spot: number;
-  /** Financing rate used. */
+  /** Financing rate that was used. */
   readonly risk_free_rate: number;
-  /** Dividend yield used. */
+  /** Dividend yield that was used. */
   readonly dividend_yield: number;
-  /** Borrow rate used. */
+  /** Borrow rate that was used. */
   readonly borrow_rate: number;
   /** By expiry. */
   readonly points: readonly TermPoint[];
@@ -11969,11 +11969,11 @@ export interface TermStructureResponse {
 
 export interface TextBlock {
   readonly kind: 'text';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title: string | null;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id: string | null;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
   /** The paragraphs. */
   readonly text: string;
@@ -11981,34 +11981,34 @@ export interface TextBlock {
 
 export interface TextBlockInput {
   readonly kind: 'text';
-  /** Printed above the block. */
+  /** Title that is printed above the block. */
   readonly title?: string | null | undefined;
-  /** Index (or strategy) whose latest run the block shows at rendering. */
+  /** Index (or strategy) whose latest run the block shows. */
   readonly index_id?: string | null | undefined;
-  /** Two consecutive half blocks are placed side by side. */
+  /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
   /** The paragraphs. */
   readonly text: string;
 }
 
 export interface Tilt {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Exponent of the tilt; 0 keeps the base weights. */
+  /** Exponent of the tilt. 0 keeps the base weights. */
   readonly strength?: number | undefined;
-  /** End of the datapoint that gains weight. */
+  /** End of the datapoint whose weight increases. */
   readonly direction?: 'high' | 'low' | undefined;
 }
 
-/** Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied. */
+/** Base weights that are tilted towards one end of a datapoint, or of several datapoints. The tilts are multiplied. */
 export interface TiltWeightParams {
-  /** Weights that are tilted; market capitalisation counts the free float. */
+  /** Base weights. Market capitalisation uses the free float. */
   readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Exponent of the tilt; 0 keeps the base weights. */
+  /** Exponent of the tilt. 0 keeps the base weights. */
   readonly strength?: number | undefined;
-  /** End of the datapoint that gains weight. */
+  /** End of the datapoint whose weight increases. */
   readonly direction?: 'high' | 'low' | undefined;
   /** Further tilts, each with field, strength and direction. */
   readonly tilts?: readonly Tilt[] | undefined;
@@ -12018,92 +12018,92 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
 /** Keeps the best fraction of the securities by a field, rounded up, overall or in each group. */
 export interface TopFractionParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field: string | DatapointInput | ExpressionNodeInput;
-  /** Share of the ranked securities to keep. Unit: fraction. */
+  /** Fraction of the ranked securities that is kept. Unit: fraction. */
   readonly fraction: number;
-  /** Smallest values first. */
+  /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Column whose values define groups that are decided separately; securities without a value form one group. */
+  /** Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface TopFractionRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'TopFraction';
   /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
 /** Keeps the `count` best securities by a field, overall or in each group. */
 export interface TopNParams {
-  /** Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform. */
+  /** Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform. */
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
-  /** Smallest values first. */
+  /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
-  /** Column whose values define groups that are decided separately; securities without a value form one group. */
+  /** Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group. */
   readonly group_by?: string | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface TopNRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'TopN';
   /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
-/** The annualised tracking error against the index is at most a limit. */
+/** The annualised tracking error relative to the index is at most a limit. */
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
   readonly limit: number;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TrackingErrorRow {
   readonly type: 'TrackingError';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
 }
 
 export interface TrackingForecastPayload {
-  /** Root mean square of the forecasts in force on each date, annualised. A fraction. */
+  /** Annualised root mean square of the forecasts that applied on each date. A fraction. */
   readonly tracking_error: number;
-  /** Annualised standard deviation of the active returns that were forecast. A fraction. */
+  /** Annualised standard deviation of the active returns with a forecast. A fraction. */
   readonly realised_tracking_error: number;
-  /** Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0. */
+  /** Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0. */
   readonly bias: number | null;
   /** Lower end of the 95 % band of the bias of unbiased forecasts. */
   readonly bias_low: number;
@@ -12113,48 +12113,48 @@ export interface TrackingForecastPayload {
   readonly observations: number;
   /** Rebalances with a forecast, by date. */
   readonly rebalances: readonly ({
-    /** Session after whose close the forecast applied. */
+    /** Session after which the forecast applies. */
     readonly date: string;
-    /** Forecast of the risk model at the decision, annualised. A fraction. */
+    /** Annualised forecast of the risk model at the decision. A fraction. */
     readonly tracking_error: number;
-    /** Realised until the next rebalance, annualised, a fraction; null with fewer than two returns. */
+    /** Annualised tracking error until the next rebalance, a fraction; null with fewer than two returns. */
     readonly realised_tracking_error: number | null;
     /** Number of returns until the next rebalance. */
     readonly observations: number;
   })[];
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
+/** Costs of the trades, as a fraction of value. Trades start from the weights held just before, or from the index weights if there are no holdings. */
 export interface TradeCosts {
   /** Cost of a trade, in basis points of the traded weight. */
   readonly linear_bps: number;
-  /** Market impact: this times the traded weight of a security to the power of 3/2. */
+  /** Market impact: this coefficient times the traded weight of a security to the power of 3/2. */
   readonly impact_coefficient: number;
 }
 
-/** Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings. */
+/** Costs of the trades, as a fraction of value. Trades start from the weights held just before, or from the index weights if there are no holdings. */
 export interface TradeCostsInput {
   /** Cost of a trade, in basis points of the traded weight. */
   readonly linear_bps?: number | undefined;
-  /** Market impact: this times the traded weight of a security to the power of 3/2. */
+  /** Market impact: this coefficient times the traded weight of a security to the power of 3/2. */
   readonly impact_coefficient?: number | undefined;
 }
 
-/** No weight moves further than a bound from the reference portfolio. */
+/** No weight differs from the reference portfolio by more than a bound. */
 export interface TradeSizeParams {
   /** Largest change of one weight. Unit: fraction. */
   readonly upper: number;
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TradeSizeRow {
   readonly type: 'TradeSize';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TradeSizeParams | undefined;
@@ -12163,83 +12163,83 @@ export interface TradeSizeRow {
 export interface TreatmentSpec {
   /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
-  /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
+  /** Fraction of ordinary dividends that is withheld in the net variant. It is a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax: number | WithholdingRates;
-  /** Ordinary dividends buy the whole index, or more of the paying security. */
+  /** Ordinary dividends are reinvested in the whole index, or in the security that pays them. */
   readonly reinvestment: 'index' | 'constituent';
-  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
+  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored. */
   readonly special_dividends: 'adjust' | 'constituent' | 'reinvest' | 'ignore';
-  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
+  /** The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
-  /** Applied; left out only where prices are adjusted already. */
+  /** Splits are applied. Use ignore only if prices are already adjusted. */
   readonly splits: 'apply' | 'ignore';
-  /** Value of a security that leaves. */
+  /** Value at which a delisted security leaves. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
-  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  /** A spun-off security enters at zero on its ex-date. It stays until the next rebalance, leaves at its first close, or is ignored. */
   readonly spin_offs: 'zero_price' | 'drop_after_first_session' | 'ignore';
-  /** Carry the last price, exclude the security until the next rebalance, or fail. */
+  /** If a price is missing, the last price is used (carry), the security is excluded until the next rebalance (exclude), or the run fails (fail). */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent leaves after this number of sessions of its calendar without a price. With null, its last price is used until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
+  /** A security is not newly selected after this number of sessions without a price, or after max_stale_sessions if that is less. Unit: sessions. */
   readonly entry_stale_sessions: number;
-  /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
+  /** A constituent without a price that is removed without an action leaves at its last price, or its value is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next price bar. */
+  /** A trade without a price uses the last price (carry), or waits for the next price bar (defer). */
   readonly stale_targets: 'carry' | 'defer';
-  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
+  /** The index is rebalanced if a limit is exceeded between reviews (rebalance), or nothing happens (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
+  /** Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TreatmentSpecInput {
   /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
-  /** Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
+  /** Fraction of ordinary dividends that is withheld in the net variant. It is a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction. */
   readonly withholding_tax?: number | WithholdingRates | undefined;
-  /** Ordinary dividends buy the whole index, or more of the paying security. */
+  /** Ordinary dividends are reinvested in the whole index, or in the security that pays them. */
   readonly reinvestment?: 'index' | 'constituent' | undefined;
-  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored. */
+  /** Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored. */
   readonly special_dividends?: 'adjust' | 'constituent' | 'reinvest' | 'ignore' | undefined;
-  /** The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only. */
+  /** The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only. */
   readonly rights?: 'subscribe' | 'price_only' | 'constituent' | undefined;
-  /** Applied; left out only where prices are adjusted already. */
+  /** Splits are applied. Use ignore only if prices are already adjusted. */
   readonly splits?: 'apply' | 'ignore' | undefined;
-  /** Value of a security that leaves. */
+  /** Value at which a delisted security leaves. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
-  /** A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored. */
+  /** A spun-off security enters at zero on its ex-date. It stays until the next rebalance, leaves at its first close, or is ignored. */
   readonly spin_offs?: 'zero_price' | 'drop_after_first_session' | 'ignore' | undefined;
-  /** Carry the last price, exclude the security until the next rebalance, or fail. */
+  /** If a price is missing, the last price is used (carry), the security is excluded until the next rebalance (exclude), or the run fails (fail). */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
+  /** A constituent leaves after this number of sessions of its calendar without a price. With null, its last price is used until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions. */
   readonly max_stale_sessions?: number | null | undefined;
-  /** A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions. */
+  /** A security is not newly selected after this number of sessions without a price, or after max_stale_sessions if that is less. Unit: sessions. */
   readonly entry_stale_sessions?: number | undefined;
-  /** A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price. */
+  /** A constituent without a price that is removed without an action leaves at its last price, or its value is written off (zero). Default: last_price. */
   readonly suspension?: 'last_price' | 'zero' | undefined;
-  /** At the carried price, or at the next price bar. */
+  /** A trade without a price uses the last price (carry), or waits for the next price bar (defer). */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
-  /** Rebalance if a limit is exceeded between reviews, or do nothing (none). */
+  /** The index is rebalanced if a limit is exceeded between reviews (rebalance), or nothing happens (none). */
   readonly on_breach?: 'none' | 'rebalance' | undefined;
-  /** Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40. */
+  /** Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40. */
   readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TrsPriceRequest {
-  /** Index whose level is the spot. Exactly one of index_id and spot. */
+  /** Index whose level is the spot. Exactly one of index_id and spot is required. */
   readonly index_id?: string | null | undefined;
-  /** Spot, greater than 0; requires as_of. */
+  /** Spot level, greater than 0. Requires as_of. */
   readonly spot?: number | null | undefined;
   /** Level at the last reset. Default: the index level at the start of the current period, or spot. */
   readonly initial_level?: number | null | undefined;
   /** Notional of the swap. */
   readonly notional: number;
-  /** Effective date, or last reset. */
+  /** Effective date, or date of the last reset. */
   readonly start: string;
   /** After as_of. */
   readonly maturity: string;
-  /** Valuation date. Default: that of the latest level. */
+  /** Valuation date. Default: the date of the latest level. */
   readonly as_of?: string | null | undefined;
   /** Direction of the return leg: received or paid. */
   readonly direction?: 'receive' | 'pay' | undefined;
@@ -12247,13 +12247,13 @@ export interface TrsPriceRequest {
   readonly return_type?: 'total' | 'price' | undefined;
   /** Frequency of resets of the swap. */
   readonly reset_frequency?: 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | undefined;
-  /** Discount rate and floating index. Annual, continuously compounded, a fraction. Default: 0. */
+  /** Discount rate and floating index. A fraction, annual and continuously compounded. Default: 0. */
   readonly risk_free_rate?: number | undefined;
-  /** Over the floating rate, simple, ACT/360. */
+  /** Spread over the floating rate, simple, ACT/360. */
   readonly spread?: number | undefined;
-  /** Dividend yield. Annual, continuously compounded, a fraction. Default: 0. */
+  /** Dividend yield. A fraction, annual and continuously compounded. Default: 0. */
   readonly dividend_yield?: number | undefined;
-  /** Stock borrow. Annual, continuously compounded, a fraction. Default: 0. */
+  /** Stock borrow. A fraction, annual and continuously compounded. Default: 0. */
   readonly borrow_rate?: number | undefined;
 }
 
@@ -12268,17 +12268,17 @@ export interface TrsPriceResponse {
   readonly start: string;
   /** Last date of the swap. */
   readonly maturity: string;
-  /** Return received or paid. */
+  /** Direction of the return: received or paid. */
   readonly direction: 'receive' | 'pay';
   /** Treatment of dividends in the return. */
   readonly return_type: 'total' | 'price';
-  /** Level of the underlying. */
+  /** Level of the underlying index. */
   readonly spot: number;
   /** Level at the last reset. */
   readonly initial_level: number;
   /** Notional of the swap. */
   readonly notional: number;
-  /** Value to the party with the given `direction`. */
+  /** Value for the party with this `direction`. */
   readonly value: number;
   /** Value of the return leg. */
   readonly equity_leg: number;
@@ -12306,26 +12306,26 @@ export interface TrsPriceResponse {
     readonly equity: number;
     /** Value of the interest of the period. */
     readonly financing: number;
-    /** At the end of the period. */
+    /** Discount factor at the end of the period. */
     readonly discount_factor: number;
   }[];
 }
 
-/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted. */
+/** One-way turnover relative to the reference portfolio (half the sum of absolute weight changes) is at most a limit. Securities of the reference that left the index are counted as sold. The default reference of a derived index is the weights held just before the rebalance, so that its first portfolio is unrestricted. */
 export interface TurnoverParams {
   /** Largest one-way turnover. Unit: fraction. */
   readonly limit: number;
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface TurnoverRow {
   readonly type: 'Turnover';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TurnoverParams | undefined;
@@ -12348,23 +12348,23 @@ export interface TypeSpec {
   readonly kind: 'eq' | 'ineq' | null;
   /** False for classes that make a result heuristic. */
   readonly convex: boolean | null;
-  /** A complete valid row. */
+  /** Complete valid example. */
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
-/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
+/** Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates. */
 export interface Uncertainty {
-  /** Returns of the level, from the second date on. */
+  /** Returns of the level, beginning with the second date. */
   readonly returns: ReturnsUncertainty | null;
-  /** Errors of the covariances; null: none. */
+  /** Errors of the covariances; null if there are none. */
   readonly covariance: CovarianceUncertainty | null;
 }
 
-/** Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves. */
+/** Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates. */
 export interface UncertaintyInput {
-  /** Returns of the level, from the second date on. */
+  /** Returns of the level, beginning with the second date. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
-  /** Errors of the covariances; null: none. */
+  /** Errors of the covariances; null if there are none. */
   readonly covariance?: CovarianceUncertainty | null | undefined;
 }
 
@@ -12392,76 +12392,76 @@ export interface UniverseMembership {
   readonly universe: string;
   /** Display name. */
   readonly name: string | null;
-  /** First day; null: always. */
+  /** First day of the membership; null if it has no beginning. */
   readonly start: string | null;
-  /** First day on which it is no longer a member; null: still a member. */
+  /** First day on which the security is no longer a member; null for a current member. */
   readonly end: string | null;
-  /** Member on as_of, or today. */
+  /** True if the security is a member on as_of, or today. */
   readonly current: boolean;
 }
 
 export interface UniverseSpec {
-  /** Securities of the market, or a set operation on other universes. */
+  /** Source of the securities: the market, an index, a list, or a set operation on other universes. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection';
-  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
+  /** For the kind `named`, a universe of the market. For `index`, an index with its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
+  /** Stored watchlist for the kind `watchlist`, as it is when the index is computed. */
   readonly watchlist_id?: string | undefined;
-  /** Asset identifiers of the kind `list`. */
+  /** Identifiers of the securities, for the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
+  /** Universes of a set operation: securities in any of them (union), in all of them (intersection), or only in the first one (difference). An index contributes its last decided constituents. */
   readonly of?: readonly UniverseSpec[] | undefined;
 }
 
 export interface UniverseSpecInput {
-  /** Securities of the market, or a set operation on other universes. */
+  /** Source of the securities: the market, an index, a list, or a set operation on other universes. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | 'union' | 'difference' | 'intersection' | undefined;
-  /** For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision. */
+  /** For the kind `named`, a universe of the market. For `index`, an index with its constituents at each decision. */
   readonly id?: string | null | undefined;
-  /** Stored watchlist for the kind `watchlist`, in its state at the time of use. */
+  /** Stored watchlist for the kind `watchlist`, as it is when the index is computed. */
   readonly watchlist_id?: string | undefined;
-  /** Asset identifiers of the kind `list`. */
+  /** Identifiers of the securities, for the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
-  /** Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents. */
+  /** Universes of a set operation: securities in any of them (union), in all of them (intersection), or only in the first one (difference). An index contributes its last decided constituents. */
   readonly of?: readonly UniverseSpecInput[] | undefined;
 }
 
 /** Means over the portfolios of a family. */
 export interface ValidatedFamily {
-  /** equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance. */
+  /** equal_weight: all covered securities. index: the weights of the index. random: long-only, 20 securities. active: a random portfolio less the equally weighted portfolio. eigenportfolio: an eigenvector of the covariance. */
   readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
   /** Portfolios of the family. */
   readonly portfolios: number;
-  /** Share of portfolios with a bias within the band; 0.95 for unbiased forecasts. */
+  /** Fraction of the portfolios with a bias within the band; 0.95 for unbiased forecasts. */
   readonly share_in_band: number;
-  /** Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated. */
+  /** Standard deviation of the outcomes, each divided by its forecast. Above 1, risk was underestimated. */
   readonly bias: number;
   /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns. */
   readonly q_statistic: number | null;
-  /** Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better. */
+  /** Mean of ln s^2 + z^2, where s is the forecast over the horizon. The model with the lower value forecasts better. */
   readonly qlike: number;
-  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts. */
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. It is 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
 }
 
 export interface ValidatedPortfolio {
-  /** equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance. */
+  /** equal_weight: all covered securities. index: the weights of the index. random: long-only, 20 securities. active: a random portfolio less the equally weighted portfolio. eigenportfolio: an eigenvector of the covariance. */
   readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
-  /** Number within its family, from 1; eigenportfolios by decreasing eigenvalue. */
+  /** Number within the family, from 1. Eigenportfolios are sorted by decreasing eigenvalue. */
   readonly number: number;
   /** Number of forecasts with an outcome. */
   readonly observations: number;
-  /** Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated. */
+  /** Standard deviation of the outcomes, each divided by its forecast. Above 1, risk was underestimated. */
   readonly bias: number;
   /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns. */
   readonly q_statistic: number | null;
-  /** Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better. */
+  /** Mean of ln s^2 + z^2, where s is the forecast over the horizon. The model with the lower value forecasts better. */
   readonly qlike: number;
-  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts. */
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. It is 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
   /** Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations). */
   readonly bias_low: number;
-  /** Upper end of the 95 % band. */
+  /** Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations). */
   readonly bias_high: number;
   /** True if the bias is within the band. */
   readonly in_band: boolean;
@@ -12472,16 +12472,16 @@ export interface ValidatedPortfolio {
 }
 
 export interface ValidationReport {
-  /** True if this body would be saved. */
+  /** True if a PUT of this body would succeed. */
   readonly valid: boolean;
-  /** Findings, worst first. */
+  /** Findings, most severe first. */
   readonly findings: readonly Finding[];
 }
 
 /** A constant. */
 export interface ValueNode {
   readonly node: 'value';
-  /** A constant, or a list of constants as the edges of ladder. */
+  /** Constant, or a list of constants such as the edges of ladder. */
   readonly value: number | string | boolean | readonly (number | string | boolean)[];
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
@@ -12496,9 +12496,9 @@ export interface VersionDifference {
   readonly changes: readonly DocumentChange[];
   /** Changes of the methodology, only for indices. */
   readonly sentences: {
-    /** Sentences that are only in the first version. */
+    /** Sentences that only the first version contains. */
     readonly removed: readonly string[];
-    /** Sentences that are only in the second version. */
+    /** Sentences that only the second version contains. */
     readonly added: readonly string[];
   };
 }
@@ -12508,43 +12508,43 @@ export interface VersionList {
   readonly versions: readonly DocumentVersion[];
   /** Number of stored versions, listed or not. */
   readonly total: number;
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
-/** The document as it was stored, with its fields at that time. */
+/** Document as it was stored, with its fields at that time. */
 export type VersionedDocument = Readonly<Record<string, never>>;
 
 export interface View {
-  /** Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one. */
+  /** Portfolio of the view: one security for an absolute view, or weights that sum to 0 for a relative view. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Expected return of that portfolio, as a fraction per year. */
+  /** Expected return of the portfolio, as a fraction per year. */
   readonly value: number;
-  /** 0 for no effect up to 1 for certainty. */
+  /** Confidence from 0 (no effect) to 1 (certainty). */
   readonly confidence?: number | undefined;
 }
 
-/** Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds. */
+/** Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions. */
 export interface VolatilityFilterParams {
-  /** Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions. */
+  /** Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions. */
   readonly window?: number | undefined;
   /** Maximum volatility; null: no maximum. Unit: fraction per year. */
   readonly maximum?: number | null | undefined;
   /** Minimum volatility; null: no minimum. Unit: fraction per year. */
   readonly minimum?: number | null | undefined;
-  /** Treatment of a security whose datapoint is missing; a ranking places an included one last. */
+  /** Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last. */
   readonly missing?: 'exclude' | 'include' | undefined;
 }
 
 export interface VolatilityFilterRule {
-  /** Client-assigned, unique within the pipeline. */
+  /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'VolatilityFilter';
   /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
-  /** Parameters that are tried, in order, while the rule keeps too few securities. */
+  /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
@@ -12552,27 +12552,27 @@ export interface VolatilityFilterRule {
 export interface VolatilityParams {
   /** Largest annualised volatility. Unit: fraction a year. */
   readonly limit: number;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface VolatilityRow {
   readonly type: 'Volatility';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
 }
 
-/** An order that waits for a bar, with `stale_targets: "defer"`. */
+/** Order that waits for a bar, with `stale_targets: "defer"`. */
 export interface WaitingOrder {
   /** Rebalance that placed the order. */
   readonly date: string;
   /** Bought or sold. */
   readonly side: 'buy' | 'sell';
-  /** Weight that was ordered. */
+  /** Weight of the order. */
   readonly target_weight: number;
   /** Why. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
@@ -12587,7 +12587,7 @@ export interface WaiveFacts {
   readonly date: string;
   /** Check whose findings are accepted. */
   readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
-  /** Index, with those derived from it; null for every index. */
+  /** Index, including the indices that depend on it; null for every index. */
   readonly index_id: string | null;
   /** Security or series; null for every finding of the check. */
   readonly identifier: string | null;
@@ -12602,7 +12602,7 @@ export interface WaiveFacts {
 export interface Waiver {
   /** Check whose findings are accepted. */
   readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
-  /** Index, with the indices derived from it; null for every index. */
+  /** Index, including the indices that depend on it; null for every index. */
   readonly index_id: string | null;
   /** Security; null for every finding of the check. */
   readonly identifier: string | null;
@@ -12616,18 +12616,18 @@ export interface Waiver {
   readonly at: string;
 }
 
-/** Every group after the first sample is tested with the earlier groups as sample. */
+/** Every group after the first sample is tested. The earlier groups are its sample. */
 export interface WalkForwardFolds {
   readonly method: 'walk_forward';
-  /** Number of groups of equal length into which time is cut. */
+  /** Number of groups of equal length into which time is divided. */
   readonly groups?: number | undefined;
-  /** Metric that chooses a variant in sample; the first of equal ones is chosen. */
+  /** Metric by which a variant is selected in sample. The first of equal variants is selected. */
   readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
-  /** Number of sample sessions excluded next to every test, because closes of one day occur at different times. */
+  /** Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times. */
   readonly purge?: number | undefined;
   /** Number of groups in the sample before the first test. */
   readonly train_groups?: number | undefined;
-  /** `expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it. */
+  /** `expanding`: the sample is everything before the test. `rolling`: the sample is the last `train_groups` groups before the test. */
   readonly window?: 'expanding' | 'rolling' | undefined;
 }
 
@@ -12640,16 +12640,16 @@ export interface Watchlist {
   readonly description: string | null;
   /** Identifiers in the order of the client, without duplicates. */
   readonly identifiers: readonly string[];
-  /** Time of its last change, ISO-8601 UTC with offset. */
+  /** Time of the last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
-  /** Identifiers that are not in the served store; all identifiers if no store is served. */
+  /** Identifiers that the served store does not contain; all identifiers if no store is served. */
   readonly unknown: readonly string[];
 }
 
 export interface WatchlistCollection {
   /** Watchlists by id. */
   readonly watchlists: readonly Watchlist[];
-  /** Stored documents that are omitted because they cannot be read. */
+  /** Number of stored documents that are omitted because they cannot be read. */
   readonly skipped: number;
   /** Number of omitted documents by cause. */
   readonly skipped_causes: SkippedCauses;
@@ -12667,20 +12667,20 @@ export interface WatchlistUpsert {
 export interface WeightChange {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Before the change. */
+  /** Value before the change. */
   readonly before: number;
-  /** After the change. */
+  /** Value after the change. */
   readonly after: number;
   /** Value after less value before. */
   readonly change: number;
 }
 
 export interface WeightFigures {
-  /** The objective in its measure, including costs; null if it is undefined for the weights. */
+  /** Objective in its measure, including costs; null if it is undefined for the weights. */
   readonly objective_value: number | null;
   /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
-  /** Annualised volatility by the risk model of the optimisation. */
+  /** Annualised volatility, with the risk model of the optimisation. */
   readonly volatility: number;
   /** Annualised tracking error against the index. */
   readonly tracking_error: number;
@@ -12693,33 +12693,33 @@ export interface WeightRow {
   readonly identifier: string;
   /** Optimised weight. */
   readonly weight: number;
-  /** Target index weight. */
+  /** Weight in the target index. */
   readonly index_weight: number;
   /** weight - index_weight. */
   readonly active_weight: number;
-  /** Contribution to the tracking error. The contributions sum to the tracking error. */
+  /** Contribution to the tracking error. The contributions add up to the tracking error. */
   readonly risk_contribution: number;
-  /** Share of the portfolio variance. The shares sum to 1. */
+  /** Fraction of the portfolio variance. The fractions add up to 1. */
   readonly variance_share: number;
-  /** Binding position bound; null if none binds. */
+  /** Binding bound of the position; null if no bound is binding. */
   readonly at_bound: 'lower' | 'upper' | null;
 }
 
-/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have. */
+/** The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A monitored constraint accepts sums from -10 to 10, which overlays can have. */
 export interface WeightSumParams {
   /** Smallest sum. Unit: fraction. */
   readonly lower?: number | undefined;
   /** Largest sum. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightSumRow {
   readonly type: 'WeightSum';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightSumParams | undefined;
@@ -12727,31 +12727,31 @@ export interface WeightSumRow {
 
 /** The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index. */
 export interface WeightedAverageParams {
-  /** Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date. */
+  /** Name of a datapoint, or an expression of datapoints as text or as nodes, as known on the rebalance date. */
   readonly field: string | ExpressionNodeInput;
   /** Smallest average, or multiple of the average of the index. */
   readonly lower?: number | BoundPath | null | undefined;
   /** Largest average, or multiple of the average of the index. */
   readonly upper?: number | BoundPath | null | undefined;
-  /** Bounds are multiples of the average of the index. */
+  /** If true, the bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A security without a value is excluded from the average (renormalise), or counts as zero (zero). */
+  /** Treatment of a security without a value: it is excluded from the average (renormalise), or its value is zero (zero). */
   readonly missing?: 'zero' | 'renormalise' | undefined;
-  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
+  /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
-  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
+  /** Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
 export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
-  /** Name of the row in responses: up to 64 characters, unique among the rows. Default: its position. */
+  /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: WeightedAverageParams | undefined;
 }
 
-/** Smallest value at or below which the holdings have this share of the weights. */
+/** Smallest value for which the securities with at most this value have this fraction of the weights. */
 export interface WeightedPercentiles {
   /** 10 %. One value per date; null if no holding has a value. */
   readonly p10: readonly (number | null)[];
@@ -12770,17 +12770,17 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap: number | string | Datapoint | ExpressionNode | null;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor: number | null;
   /** Maximum weights of groups. */
   readonly group_caps: readonly GroupCap[];
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseIn | undefined;
 }
 
@@ -12789,42 +12789,42 @@ export interface WeightingSpecInput {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
-  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction. */
+  /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
   /** Minimum weight of a security. Default: no minimum. Unit: fraction. */
   readonly floor?: number | null | undefined;
   /** Maximum weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
-  /** Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group. */
+  /** Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group. */
   readonly cap_by?: string | undefined;
-  /** Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights. */
+  /** Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights. */
   readonly ladder_caps?: LadderCaps | undefined;
-  /** Datapoint that multiplies the raw weights and whose changes are phased in over several reviews. */
+  /** Datapoint that multiplies the raw weights. Its changes are phased in over several reviews. */
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Weights add up to one with cash, and are not negative in an index without short positions. */
+/** Weights, including cash, add up to 1, and are not negative in an index without short positions. */
 export interface WeightsCheck {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity: 'block' | 'warn';
-  /** Largest distance of the sum from one. */
+  /** Largest difference of the sum from 1. */
   readonly tolerance: number;
 }
 
-/** Weights add up to one with cash, and are not negative in an index without short positions. */
+/** Weights, including cash, add up to 1, and are not negative in an index without short positions. */
 export interface WeightsCheckInput {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
   readonly severity?: 'block' | 'warn' | undefined;
-  /** Largest distance of the sum from one. */
+  /** Largest difference of the sum from 1. */
   readonly tolerance?: number | undefined;
 }
 
 export interface WeightsView {
-  /** Version of the index or strategy; null for runs stored before versions existed. */
+  /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
-  /** Null if the stored run equals a new run of the request. */
+  /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
   readonly index_id: string;
@@ -12832,7 +12832,7 @@ export interface WeightsView {
   readonly requested_as_of: string | null;
   /** The resolved date. */
   readonly as_of: string;
-  /** The rebalance in force. */
+  /** Date of the rebalance in force. */
   readonly rebalance_date: string;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
@@ -12842,46 +12842,46 @@ export interface WeightsView {
   readonly concentration: ConcentrationPayload;
   /** Long, short, gross and net exposure of the held weights; absent without a short position. */
   readonly exposure?: ExposurePayload | undefined;
-  /** Drift of the weights since the rebalance; null on its date. */
+  /** Drift of the weights since the rebalance; null on the rebalance date. */
   readonly drift: DriftPayload | null;
-  /** Decomposition of the volatility; present if requested. */
+  /** Decomposition of the volatility, if it was requested. */
   readonly risk: RiskPayload | null;
-  /** Decomposition of the tracking error; present with a benchmark and risk. */
+  /** Decomposition of the tracking error, if a benchmark and risk were requested. */
   readonly active_risk: ActiveRiskPayload | null;
 }
 
-/** Exactly one of index_id and document, and exactly one of patch and changed. */
+/** Exactly one of index_id and document, and exactly one of patch and changed, are required. */
 export interface WhatIfRequest {
-  /** A stored index as the base. */
+  /** Id of a stored index that is the base. */
   readonly index_id?: string | null | undefined;
-  /** A document as the base, instead of index_id. */
+  /** Document that is the base, instead of index_id. */
   readonly document?: IndexDocumentBody | null | undefined;
   /** Changes to the base: a JSON merge patch (RFC 7396), which replaces whole arrays. */
   readonly patch?: Readonly<Record<string, unknown>> | null | undefined;
-  /** The whole changed document, instead of patch. */
+  /** Complete changed document, instead of patch. */
   readonly changed?: IndexDocumentBody | null | undefined;
-  /** Decision date of both. Default: the latest date of the store. */
+  /** Decision date of both definitions. Default: the latest date of the store. */
   readonly as_of?: string | null | undefined;
-  /** Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number. */
+  /** Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC). */
   readonly as_known_on?: number | string | undefined;
 }
 
 export interface WhatIfResponse {
   /** The resolved date. */
   readonly as_of: string;
-  /** Latest session with data on or before the date; null before the first one. */
+  /** Latest session with data on or before the date; null if the date is before the first session. */
   readonly resolved_date: string | null;
-  /** Before the change. */
+  /** Value before the change. */
   readonly before: WhatIfSide;
-  /** After the change. */
+  /** Value after the change. */
   readonly after: WhatIfSide;
-  /** Securities that only the changed definition holds. */
+  /** Securities that are only in the changed definition. */
   readonly added: readonly WeightChange[];
-  /** Securities that only the base holds. */
+  /** Securities that are only in the base. */
   readonly removed: readonly WeightChange[];
-  /** Securities that both hold at different weights. */
+  /** Securities with different weights in the two definitions. */
   readonly changed: readonly WeightChange[];
-  /** One-way: half the sum of absolute changes. */
+  /** One-way turnover: half the sum of the absolute changes. */
   readonly turnover: number;
   /** Warnings about the changed document. */
   readonly findings: readonly Finding[];
@@ -12894,15 +12894,15 @@ export interface WhatIfSide {
   readonly constituents: number;
   /** Largest weight. */
   readonly largest: number;
-  /** 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it. */
+  /** 1 divided by the sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, and leverage lowers it. */
   readonly effective_assets: number;
   /** Securities with a position, long or short. */
   readonly gross_constituents: number;
   /** Maximum weight of a security; null if there is none. */
   readonly cap: number | null;
-  /** Weight moved away from capped securities. */
+  /** Weight that was redistributed from capped securities. */
   readonly cap_redistributed: number;
-  /** Trigger of a rebalance decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null if there is none. */
+  /** Trigger of a rebalance that was decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. Null if there was no rebalance. */
   readonly cause: 'schedule' | 'breach' | 'replacement' | 'fast_entry' | 'fast_exit' | null;
   /** Rule that triggers rebalances of the index on a breach. */
   readonly limits?: PreviewLimits | undefined;
@@ -12911,7 +12911,7 @@ export interface WhatIfSide {
 export interface WindowScenario {
   /** Display name. */
   readonly name: string;
-  /** Buy-and-hold return from the close before `start` to the close of `end`. */
+  /** Past window. The return is that of a buy-and-hold portfolio from the close before `start` to the close of `end`. */
   readonly window: {
     /** First date. */
     readonly start: string;
@@ -12923,110 +12923,110 @@ export interface WindowScenario {
 export interface WithholdingRates {
   /** Reference column of the store, such as COUNTRY. */
   readonly field: string;
-  /** Fractions that are withheld, by value of the field. */
+  /** Fractions that are withheld, by the value of the field. */
   readonly rates: Readonly<Record<string, number>>;
-  /** Fraction for values without a separate rate. Default: such a value is an error (NO_RATE). */
+  /** Fraction for values without a rate. Default: such a value is an error (NO_RATE). */
   readonly default?: number | undefined;
 }
 
-/** Figures of the weights by the estimates and in the worst case of the uncertainty sets. */
+/** Figures of the weights with the estimates, and in the worst case of the uncertainty sets. */
 export interface WorstCase {
-  /** Objective by the estimates, in the measure of the objective. */
+  /** Objective with the estimates, in the measure of the objective. */
   readonly nominal: number;
-  /** Smallest expected return of the set, annualised and before costs; null without expected returns. */
+  /** Smallest expected return in the uncertainty set, annualised and before costs; null without expected returns. */
   readonly expected_return: number | null;
-  /** Largest volatility of the set, annualised. */
+  /** Largest volatility in the uncertainty set, annualised. */
   readonly volatility: number;
 }
 
 /** The input and the output of every operation. */
 export interface Operations {
-  /** Version, served data store, jobs, checks and limits. */
+  /** Returns version, served data store, jobs, checks and limits. */
   getHealth: {
     request: Readonly<Record<never, never>>;
     answer: Health | PublicHealth;
   };
-  /** Liveness of the process. */
+  /** Reports that the process is running. */
   getLiveness: {
     request: Readonly<Record<never, never>>;
     answer: Liveness;
   };
-  /** Readiness of the service. */
+  /** Reports if the service accepts work. */
   getReadiness: {
     request: Readonly<Record<never, never>>;
     answer: Readiness;
   };
-  /** Counters and gauges for Prometheus. */
+  /** Returns counters and gauges for Prometheus. */
   getMetrics: {
     request: Readonly<Record<never, never>>;
     answer: string;
   };
-  /** Release notes, newest first. */
+  /** Returns the release notes, newest first. */
   getChangelog: {
     request: { readonly query?: { readonly since?: string | undefined } | undefined };
     answer: ChangelogResponse;
   };
-  /** The caller, and the permissions of its key. */
+  /** Returns the caller and the permissions of its key. */
   getPrincipal: {
     request: Readonly<Record<never, never>>;
     answer: PrincipalView;
   };
-  /** The whole contract as an OpenAPI 3.1 document. */
+  /** Returns the whole contract as an OpenAPI 3.1 document. */
   getOpenApi: {
     request: Readonly<Record<never, never>>;
     answer: OpenApiDocument;
   };
-  /** The API reference as an HTML page. */
+  /** Returns the API reference as an HTML page. */
   getDocumentation: {
     request: Readonly<Record<never, never>>;
     answer: string;
   };
-  /** First page of the guide, which lists the others. */
+  /** Returns the first page of the guide, which lists all pages. */
   getGuide: {
     request: { readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
-  /** One page of the guide. */
+  /** Returns one page of the guide. */
   getGuidePage: {
     request: { readonly params: { readonly page: string }; readonly query?: { readonly format?: 'html' | 'md' | undefined } | undefined };
     answer: string;
   };
-  /** An image of the guide. */
+  /** Returns an image of the guide. */
   getGuidePicture: {
     request: { readonly params: { readonly picture: string } };
     answer: Uint8Array;
   };
-  /** Model Context Protocol for agents: one JSON-RPC message. */
+  /** Processes one JSON-RPC message of the Model Context Protocol, for agents. */
   callMcp: {
     request: { readonly query?: { readonly tools?: readonly ('jobs' | 'indices' | 'analytics' | 'optimise' | 'risk-models' | 'reports' | 'data' | 'documentation' | 'strategies' | 'derivatives' | 'stores' | 'watchlists' | 'calendars' | 'schedules' | 'governance' | 'clients' | 'actions' | 'approvals' | 'publication' | 'versions' | 'service' | 'all')[] | undefined } | undefined; readonly body: McpMessage };
     answer: unknown;
   };
-  /** Jobs, newest first. */
+  /** Lists jobs, newest first. */
   listJobs: {
     request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
-  /** Status of every job as server-sent events. */
+  /** Streams the status of every job as server-sent events. */
   followJobs: {
     request: { readonly query?: { readonly seconds?: number | undefined } | undefined };
     answer: string;
   };
-  /** Kinds of job, and which are paused. */
+  /** Lists the kinds of jobs, and shows which kinds are paused. */
   listJobKinds: {
     request: Readonly<Record<never, never>>;
     answer: JobKindList;
   };
-  /** Starts no more jobs of a kind. */
+  /** Pauses all jobs of a kind. */
   pauseJobKind: {
     request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' }; readonly body?: JobKindPause | null | undefined };
     answer: JobKindState;
   };
-  /** Starts jobs of a kind again. */
+  /** Resumes the jobs of a kind. */
   resumeJobKind: {
     request: { readonly params: { readonly job_kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'batch' | 'account' | 'rerun' | 'study' | 'simulate' | 'replay' | 'diff' } };
     answer: JobKindState;
   };
-  /** Status of a job, with its result after success. */
+  /** Returns the status of a job. After success, the response includes its result. */
   getJob: {
     request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
     answer: JobStatus;
@@ -13041,32 +13041,32 @@ export interface Operations {
     request: { readonly body?: JobRetryRequest | null | undefined };
     answer: JobRetries;
   };
-  /** Status of a job as server-sent events. */
+  /** Streams the status of a job as server-sent events. */
   followJob: {
     request: { readonly params: { readonly job_id: string } };
     answer: string;
   };
-  /** Every exchange calendar an index can use. */
+  /** Lists every exchange calendar that an index can use. */
   listCalendars: {
     request: Readonly<Record<never, never>>;
     answer: CalendarList;
   };
-  /** Recent and upcoming rebalance dates of an index. */
+  /** Lists recent and upcoming rebalance dates of an index. */
   getSchedule: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly asof?: string | undefined; readonly as_of?: string | undefined; readonly limit?: number | undefined } | undefined };
     answer: ScheduleView;
   };
-  /** Calendar of events of all indices: announcements, effective dates, expiries and holidays. */
+  /** Lists the events of all indices: announcements, effective dates, expiries and holidays. */
   listEvents: {
     request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'closure' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
     answer: EventsView;
   };
-  /** Calendars with recorded changes. */
+  /** Lists the calendars with recorded changes. */
   listClosures: {
     request: Readonly<Record<never, never>>;
     answer: CalendarClosuresCollection;
   };
-  /** Recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions. */
+  /** Returns the recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions. */
   getClosures: {
     request: { readonly params: { readonly calendar_code: string } };
     answer: CalendarClosures;
@@ -13076,12 +13076,12 @@ export interface Operations {
     request: { readonly params: { readonly calendar_code: string }; readonly body: ClosuresBody };
     answer: RecordedCalendarClosures;
   };
-  /** Deletes the recorded changes of a calendar: only its rules apply. */
+  /** Deletes the recorded changes of a calendar. Afterwards only its rules apply. */
   deleteClosures: {
     request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Stored index definitions. */
+  /** Lists the stored index definitions. */
   listIndices: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: IndexCollection;
@@ -13091,32 +13091,32 @@ export interface Operations {
     request: { readonly body: IndexDocumentBody };
     answer: SavedIndex;
   };
-  /** Every selection and weighting class with its parameters, and all other fields of a definition. */
+  /** Lists every selection and weighting class with its parameters, and all other fields of a definition. */
   listRuleTypes: {
     request: Readonly<Record<never, never>>;
     answer: RuleTypes;
   };
-  /** Every kind of overlay: formula, its publication, parameters. */
+  /** Lists every type of overlay with its formula, the source of the formula, and its parameters. */
   listOverlayTypes: {
     request: Readonly<Record<never, never>>;
     answer: OverlayTypes;
   };
-  /** Published methodologies as templates, with the data that each requires and its availability in the served store. */
+  /** Lists the templates of published methodologies, with the data that each template requires and its availability in the served store. */
   listMethodologyTemplates: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateCollection;
   };
-  /** One published methodology as index documents that can be stored. */
+  /** Returns one published methodology as index documents that can be stored. */
   getMethodologyTemplate: {
     request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly index_id?: string | undefined; readonly base_date?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateDetail;
   };
-  /** A published methodology on the served store: its level over the last three years; nothing is stored. */
+  /** Computes the level of a published methodology on the served store over the last three years. Nothing is stored. */
   getMethodologyTemplateLevel: {
     request: { readonly params: { readonly methodology_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: MethodologyTemplateLevel;
   };
-  /** Validates a definition; nothing is stored. */
+  /** Validates a definition. Nothing is stored. */
   validateIndex: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: IndexDocumentBody };
     answer: ValidationReport;
@@ -13126,22 +13126,22 @@ export interface Operations {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DatapointRequest };
     answer: DatapointEvaluation;
   };
-  /** Computes the composition of a definition on one date; nothing is stored. */
+  /** Computes the composition of a definition on one date. Nothing is stored. */
   previewDocument: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
-  /** Level of a definition over the last three years; nothing is stored. */
+  /** Computes the level of a definition over the last three years. Nothing is stored. */
   sketchLevel: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: LevelSketchRequest };
     answer: LevelSketch;
   };
-  /** Effect of a changed definition on one date; nothing is stored. */
+  /** Computes the effect of a changed definition on one date. Nothing is stored. */
   whatIf: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: WhatIfRequest };
     answer: WhatIfResponse;
   };
-  /** A stored definition, in the form that PUT accepts. */
+  /** Returns a stored definition, in the form that PUT accepts. */
   getIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly on?: string | undefined } | undefined };
     answer: IndexDocument;
@@ -13151,7 +13151,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly body: IndexDocumentBody };
     answer: SavedIndex;
   };
-  /** Deletes a definition, its optimised children, its overlays, and all their results. */
+  /** Deletes a definition, the indices that depend on it, and all their results. */
   deleteIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: IndexDeletion;
@@ -13166,163 +13166,163 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IndexExplanation;
   };
-  /** The definition in numbered English sentences. */
+  /** Returns the definition in numbered English sentences. */
   getMethodology: {
     request: { readonly params: { readonly index_id: string } };
     answer: Methodology;
   };
-  /** Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
+  /** Computes the orders that align accounts with an index: shares, lots, costs, days to trade, capacity. Nothing is stored. */
   packRebalance: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
-  /** Backtest an index, or a strategy, as a job. */
+  /** Runs a backtest of an index or a strategy as a job. */
   startBacktest: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
     unchanged: BacktestRunResult;
   };
-  /** Backtest many indices and strategies, each as a separate job. */
+  /** Runs backtests of many indices and strategies, each as a separate job. */
   startBacktests: {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: BacktestBatchRequest };
     answer: BacktestBatch;
   };
-  /** Stored records, by id. */
+  /** Lists stored records by id. */
   listBacktests: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: BacktestRecordCollection;
   };
-  /** Levels, figures and correlations of several stored runs on their common dates. */
+  /** Compares levels, figures and correlations of several stored runs on their common dates. */
   compareRuns: {
     request: { readonly query: { readonly ids: readonly RunOf[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: CompareView;
   };
-  /** The stored record of a run. */
+  /** Returns the stored record of a run. */
   getRecord: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: BacktestResultSummary;
   };
-  /** Delete the stored run. */
+  /** Deletes the stored run. */
   deleteRecord: {
     request: { readonly params: { readonly index_id: string } };
     answer: null;
   };
-  /** Level, metrics and concentration of a run. */
+  /** Returns level, metrics and concentration of a run. */
   getOverview: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: OverviewView;
   };
-  /** Contributions of the securities to the return of a window, linked so that they sum to it exactly. */
+  /** Returns the contributions of the securities to the return of a window. The contributions are linked, so that they add up to the return exactly. */
   getAttribution: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: AttributionView;
   };
-  /** Contributions by group, and allocation, selection and interaction against a benchmark index. */
+  /** Returns contributions by group, and allocation, selection and interaction against a benchmark index. */
   getGroupAttribution: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: GroupAttributionView;
   };
-  /** Accounting identities of the stored run, recomputed. */
+  /** Recomputes the accounting identities of the stored run. */
   reconcileRun: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: ReconciliationView;
   };
-  /** One security of a run: its price, its weights, its correlation with the run. */
+  /** Returns one security of a run: its price, its weights, and its correlation with the run. */
   getRunAsset: {
     request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: AssetView;
   };
-  /** Holdings of the index on a date, with concentration, drift and risk. */
+  /** Returns the holdings of the index on a date, with concentration, drift and risk. */
   getWeights: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined } | undefined };
     answer: WeightsView;
   };
-  /** Active variance against a benchmark index, split into factors and the rest. */
+  /** Splits the active variance against a benchmark index into factor risk and specific risk. */
   getFactorRisk: {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'industries' | 'styles' | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'statistical' | 'industries' | 'styles' | undefined; readonly factors?: number | undefined } };
     answer: RiskDecomposition;
   };
-  /** Return of a run by market, sectors and styles. */
+  /** Attributes the return of a run to market, sectors and styles. */
   getFactorAttribution: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly model?: 'styles' | 'market_sector' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: FactorAttributionView;
   };
-  /** Index levels of a run in any return variant, with the divisor. */
+  /** Returns the index levels of a run in any return variant, with the divisor. */
   getLevels: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: LevelsView;
   };
-  /** Stored runs of an index or strategy, newest first. */
+  /** Lists the stored runs of an index or strategy, newest first. */
   listRuns: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: StoredRuns;
   };
-  /** Explain the differences between two stored runs, as a job. */
+  /** Explains the differences between two stored runs, as a job. */
   diffRuns: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RunsDifferenceRequest };
     answer: RunsDifferenceJobStatus;
   };
-  /** Level, returns, volatility and rebalances of every stored run, one row each. */
+  /** Returns level, returns, volatility and rebalances of every stored run, one row per run. */
   listSummaries: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: RunSummaryCollection;
   };
-  /** Levels, drawdown, returns and figures of a window of a run. */
+  /** Returns levels, drawdown, returns and figures of a run over a window. */
   getPerformance: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly of?: 'portfolio' | 'index' | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined } | undefined };
     answer: PerformanceView;
   };
-  /** Every rebalance of a run with its changes, turnover and cost. */
+  /** Lists every rebalance of a run with its changes, turnover and cost. */
   listRebalances: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceList;
   };
-  /** One rebalance of a run by security: weights before and after, trades. */
+  /** Returns one rebalance of a run by security: weights before and after, and trades. */
   getRebalance: {
     request: { readonly params: { readonly index_id: string; readonly date: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceView;
   };
-  /** Effects of past and coming corporate actions on an index: weight, shares and divisor before and after. */
+  /** Returns the effects of past and coming corporate actions on an index: weight, shares and divisor before and after. */
   getIndexActions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly table?: 'actions' | 'constituents' | undefined; readonly format?: 'json' | 'csv' | undefined } | undefined };
     answer: ActionsView;
   };
-  /** Ordinary dividends in index points by session and year, the yield, and announced dividends. */
+  /** Returns ordinary dividends in index points by session and year, the yield, and announced dividends. */
   getDividendPoints: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: DividendPointsView;
   };
-  /** Weights by group and averages of datapoints through time, with concentration and turnover. */
+  /** Returns weights by group and averages of datapoints over time, with concentration and turnover. */
   getExposures: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExposuresView;
   };
-  /** A published concentration rule checked on every session: headroom, breaches and their causes. */
+  /** Checks a published concentration rule on every session, and returns headroom, breaches and their causes. */
   getLimits: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: LimitsView;
   };
-  /** Constraint rows checked on every session of a run. */
+  /** Checks constraints on every session of a run. */
   watchLimits: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
-  /** Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored. */
+  /** Returns the return of the composition of a run in historical windows and under shocks, by security and group. Nothing is stored. */
   runScenarios: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
   };
-  /** A table of a run as a file, with its whole history. */
+  /** Returns a table of a run as a file, with its whole history. */
   exportRun: {
     request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'closing' | 'opening' | 'proforma' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly date?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
-  /** Result of an SQL query over runs, prices and reference data. */
+  /** Runs an SQL query on runs, prices and reference data. */
   runSql: {
     request: { readonly query?: { readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | undefined } | undefined; readonly body: SqlRequest };
     answer: SqlResult;
   };
-  /** Stored constraint sets, by id. */
+  /** Lists the stored constraint sets, by id. */
   listConstraintSets: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: ConstraintSetCollection;
@@ -13332,12 +13332,12 @@ export interface Operations {
     request: { readonly body: ConstraintSetBody };
     answer: SavedConstraintSet;
   };
-  /** Validates a constraint set; nothing is stored. */
+  /** Validates a constraint set. Nothing is stored. */
   validateConstraintSet: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: ConstraintSetBody };
     answer: ValidationReport;
   };
-  /** A stored constraint set, exactly as PUT accepts it. */
+  /** Returns a stored constraint set, in the form that PUT accepts. */
   getConstraintSet: {
     request: { readonly params: { readonly constraint_set_id: string } };
     answer: ConstraintSet;
@@ -13352,12 +13352,12 @@ export interface Operations {
     request: { readonly params: { readonly constraint_set_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Every constraint class with its parameters. */
+  /** Lists every constraint class with its parameters. */
   listConstraintTypes: {
     request: Readonly<Record<never, never>>;
     answer: ConstraintTypes;
   };
-  /** Every objective and model of expected returns with its parameters. */
+  /** Lists every objective and every model of expected returns with its parameters. */
   listObjectiveTypes: {
     request: Readonly<Record<never, never>>;
     answer: ObjectiveTypes;
@@ -13367,92 +13367,92 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: OptimisationRunRequest };
     answer: OptimisationJobStatus;
   };
-  /** Weights of an optimisation, computed without a job; nothing is stored. */
+  /** Computes the weights of an optimisation without a job. Nothing is stored. */
   previewOptimisation: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: OptimisationPreviewRequest };
     answer: PreviewResponse;
   };
-  /** The result of a finished optimisation. */
+  /** Returns the result of a finished optimisation. */
   getOptimisation: {
     request: { readonly params: { readonly run_id: string } };
     answer: OptimisationRunResult;
   };
-  /** Stores a new index that optimises this one at each of its rebalances. */
+  /** Stores a new index that is optimised relative to this index at each rebalance. */
   optimiseIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body: OptimiseRequest };
     answer: SavedIndex;
   };
-  /** Stored risk models, by id. */
+  /** Lists the stored risk models, by id. */
   listRiskModels: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: RiskModelCollection;
   };
-  /** A risk model with its matrices. */
+  /** Returns a risk model with its matrices. */
   getRiskModel: {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly date?: string | undefined; readonly format?: 'json' | 'arrow' | undefined } | undefined };
     answer: RiskModelView;
   };
-  /** Delete a risk model. */
+  /** Deletes a risk model. */
   deleteRiskModel: {
     request: { readonly params: { readonly model_id: string } };
     answer: null;
   };
-  /** Estimate a risk model as a job. */
+  /** Estimates a risk model as a job. */
   estimateRiskModel: {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
-  /** Validate the forecasts of a risk model over history, as a job. */
+  /** Validates the forecasts of a risk model over history, as a job. */
   validateRiskModel: {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
     answer: RiskValidationJobStatus;
   };
-  /** Import a risk model. */
+  /** Imports a risk model. */
   importRiskModel: {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly units?: 'annual' | 'daily' | undefined; readonly annualisation?: number | undefined; readonly repair?: boolean | undefined; readonly date?: string | undefined; readonly store_id?: string | undefined } | undefined; readonly body: RiskModelImportInput };
     answer: RiskModelImportResult;
   };
-  /** A risk model in the form of an import. */
+  /** Returns a risk model in the form of an import. */
   exportRiskModel: {
     request: { readonly params: { readonly model_id: string } };
     answer: RiskModelImport;
   };
-  /** Repeat a stored run as a job, and report whether the result is equal. */
+  /** Repeats a stored run as a job, and reports whether the results are equal. */
   replayRun: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
-  /** Run many variants of an index and rank them, as one job. */
+  /** Runs many variants of an index and ranks them, as one job. */
   startSweep: {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: SweepRequest };
     answer: SweepJobStatus;
   };
-  /** Rows of a sweep in blocks. */
+  /** Returns the rows of a sweep in blocks. */
   getSweepRows: {
     request: { readonly params: { readonly sweep_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: SweepRows;
   };
-  /** Results of finished batches, newest first. */
+  /** Lists the results of finished batches, newest first. */
   listBatches: {
     request: { readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: BatchCollection;
   };
-  /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
+  /** Computes the trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
     request: { readonly query?: { readonly terms?: string | undefined; readonly batch_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
   };
-  /** A table of accounts as CSV with every column and two example accounts. */
+  /** Returns a table of accounts as CSV, with every column and two example accounts. */
   getBatchTemplate: {
     request: Readonly<Record<never, never>>;
     answer: string;
   };
-  /** Results of a batch in blocks of 100 accounts. */
+  /** Returns the results of a batch in blocks of 100 accounts. */
   getBatchAccounts: {
     request: { readonly params: { readonly batch_id: string }; readonly query?: { readonly block?: number | undefined; readonly table?: 'accounts' | 'trades' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'parquet' | 'xlsx' | undefined } | undefined };
     answer: BatchAccounts;
   };
-  /** Data that all accounts of a batch share: prices, weights of the parent, risk model. */
+  /** Returns the data that all accounts of a batch use: prices, weights of the parent, and risk model. */
   getBatchCommon: {
     request: { readonly params: { readonly batch_id: string } };
     answer: BatchCommonData;
@@ -13462,32 +13462,32 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: AccountBacktestRequest };
     answer: AccountBacktestJobStatus;
   };
-  /** Repeat every stale run of indices and strategies, as one job. */
+  /** Runs all indices and strategies with a stale run again, as one job. */
   startRerun: {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body: RerunRequest };
     answer: RerunJobStatus;
   };
-  /** Rows of a rerun in blocks. */
+  /** Returns the rows of a rerun in blocks. */
   getRerunRows: {
     request: { readonly params: { readonly rerun_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: RerunRows;
   };
-  /** Many optimisations, as one job on all nodes. */
+  /** Runs many optimisations as one job on all nodes. */
   startStudy: {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: StudyRequest };
     answer: StudyJobStatus;
   };
-  /** Rows of a study in blocks. */
+  /** Returns the rows of a study in blocks. */
   getStudyRows: {
     request: { readonly params: { readonly study_id: string }; readonly query?: { readonly block?: number | undefined } | undefined };
     answer: StudyRows;
   };
-  /** Simulate the future level of a stored run, as a job. */
+  /** Simulates the future level of a stored run, as a job. */
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
   };
-  /** Volatility, tracking error, beta and correlation of a run over time. */
+  /** Returns volatility, tracking error, beta and correlation of a run over time. */
   getRollingRisk: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly benchmark?: string | undefined; readonly half_life?: number | undefined } | undefined };
     answer: RollingRiskView;
@@ -13502,7 +13502,7 @@ export interface Operations {
     request: { readonly query?: { readonly index_id?: string | undefined; readonly template_id?: string | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: RenderCollection;
   };
-  /** A rendered report. */
+  /** Returns a rendered report. */
   getRender: {
     request: { readonly params: { readonly render_id: string } };
     answer: Uint8Array;
@@ -13512,12 +13512,12 @@ export interface Operations {
     request: { readonly params: { readonly render_id: string } };
     answer: null;
   };
-  /** Stored report templates, and the names of the built-in ones. */
+  /** Lists the stored report templates, and the ids of the built-in templates. */
   listTemplates: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: ReportTemplateCollection;
   };
-  /** A report template, in the form that PUT accepts. */
+  /** Returns a report template, in the form that PUT accepts. */
   getTemplate: {
     request: { readonly params: { readonly template_id: string } };
     answer: ReportTemplateDocument;
@@ -13527,32 +13527,32 @@ export interface Operations {
     request: { readonly params: { readonly template_id: string }; readonly body: ReportTemplateDocumentInput };
     answer: SavedReportTemplate;
   };
-  /** Deletes a report template; its rendered reports are kept. */
+  /** Deletes a report template. Its rendered reports are kept. */
   deleteTemplate: {
     request: { readonly params: { readonly template_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Fair value, carry and sensitivities of an index future. */
+  /** Computes the fair value, carry and sensitivities of an index future. */
   priceFutures: {
     request: { readonly body: FuturesPriceRequest };
     answer: FuturesPriceResponse;
   };
-  /** Value, par spread and sensitivities of a total return swap. */
+  /** Computes the value, par spread and sensitivities of a total return swap. */
   priceTrs: {
     request: { readonly body: TrsPriceRequest };
     answer: TrsPriceResponse;
   };
-  /** Cost of rolling between two expiries on the latest stored run. */
+  /** Computes the cost of rolling between two expiries, on the latest stored run. */
   getRoll: {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly front_expiry: string; readonly back_expiry: string; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined; readonly dividends?: readonly string[] | undefined; readonly dividend_source?: 'given' | 'announced' | undefined } };
     answer: RollResponse;
   };
-  /** Fair values over several expiries on the latest stored run. */
+  /** Computes fair values for several expiries, on the latest stored run. */
   getTermStructure: {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly expiries: readonly string[]; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined; readonly dividends?: readonly string[] | undefined; readonly dividend_source?: 'given' | 'announced' | undefined } };
     answer: TermStructureResponse;
   };
-  /** Stored strategies, each with its problems. */
+  /** Lists the stored strategies, each with its problems. */
   listStrategies: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: StrategyCollection;
@@ -13562,12 +13562,12 @@ export interface Operations {
     request: { readonly body: StrategyDocumentInput };
     answer: SavedStrategy;
   };
-  /** Validates a strategy as a save does; nothing is stored. */
+  /** Validates a strategy in the same way as a save. Nothing is stored. */
   validateStrategy: {
     request: { readonly body: StrategyDocumentInput };
     answer: ValidationReport;
   };
-  /** A stored strategy. */
+  /** Returns a stored strategy. */
   getStrategy: {
     request: { readonly params: { readonly strategy_id: string } };
     answer: StoredStrategy;
@@ -13582,17 +13582,17 @@ export interface Operations {
     request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: StrategyDeletion;
   };
-  /** All data stores, and the served store. */
+  /** Lists all data stores, and the served store. */
   listStores: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: DataStoreCollection;
   };
-  /** Registers a folder or database after reading it in full. */
+  /** Registers a folder or database. The service reads all of its data first. */
   createStore: {
     request: { readonly body: DataStoreCreate };
     answer: DataStore;
   };
-  /** One data store. */
+  /** Returns one data store. */
   getStore: {
     request: { readonly params: { readonly store_id: string } };
     answer: DataStore;
@@ -13602,7 +13602,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly body: DataStoreUpdate };
     answer: DataStore;
   };
-  /** Unregisters a store; the folder of a managed store is deleted. */
+  /** Deletes a store. The folder of a managed store is also deleted. */
   deleteStore: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
@@ -13622,12 +13622,12 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: RefreshRequest | null | undefined };
     answer: SyncJobStatus;
   };
-  /** Probable errors in the data of a store. */
+  /** Lists probable errors in the data of a store. */
   auditStore: {
     request: { readonly params: { readonly store_id: string } };
     answer: DataAudit;
   };
-  /** Writes a new store with the selected repairs; the original store is not changed. */
+  /** Writes a new store with the selected repairs. The original store does not change. */
   repairStore: {
     request: { readonly params: { readonly store_id: string }; readonly body: RepairRequest };
     answer: ImportResult;
@@ -13642,7 +13642,7 @@ export interface Operations {
     request: { readonly query?: { readonly name?: string | undefined; readonly store_id?: string | undefined; readonly dataset?: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series' | undefined; readonly adjustment?: 'none' | 'splits' | 'total' | undefined; readonly currency?: string | undefined; readonly mapping?: string | undefined; readonly activate?: boolean | undefined; readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined } | undefined; readonly body: ImportRequest };
     answer: ImportResult;
   };
-  /** An import template with one example row per sheet. */
+  /** Returns an import template with one example row per sheet. */
   getImportTemplate: {
     request: { readonly query?: { readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined } | undefined };
     answer: Uint8Array;
@@ -13652,7 +13652,7 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
-  /** Prices of a store that users entered to replace those of its source. */
+  /** Lists the prices of a store that people have overridden. */
   listPriceOverrides: {
     request: { readonly params: { readonly store_id: string } };
     answer: PriceOverrides;
@@ -13662,87 +13662,87 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly body: PriceOverrideRequest };
     answer: ChangedOverrides;
   };
-  /** Versions of the data of a store that were served, newest first. */
+  /** Lists the versions of the data of a store that were served, newest first. */
   listDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
   };
-  /** Values that differ between two versions of the data. */
+  /** List the values that differ between two versions of the data. */
   diffDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;
   };
-  /** Market data of one security, or the values of a series. */
+  /** Returns market data of one security, or the values of a series. */
   getPrices: {
     request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
     answer: PricesResponse;
   };
-  /** Reference data and derived figures of many securities on one date. */
+  /** Returns reference data and derived figures of many securities on one date. */
   getAssetReferences: {
     request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: BatchReferenceResponse;
   };
-  /** Reference data and universes of one security. */
+  /** Returns reference data and universes of one security. */
   getAssetReference: {
     request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: ReferenceResponse;
   };
-  /** Corporate actions of one security with their sums. */
+  /** Lists the corporate actions of one security, with their sums. */
   getCorporateActions: {
     request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: CorporateActionsResponse;
   };
-  /** Contents and age of the served store. */
+  /** Returns the datasets of the served store and their age. */
   getCoverage: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageResponse;
   };
-  /** Number of securities of the served store with a price on each date, and the expected number. */
+  /** Returns the number of securities of the served store with a price on each date, and the expected number. */
   getCoverageHistory: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: CoverageHistoryResponse;
   };
-  /** Status of the data source. */
+  /** Returns the status of the data source. */
   getDataSource: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DataSourceStatus;
   };
-  /** Fields that rules can read in the served store, and its universes. */
+  /** Lists the fields that rules can read in the served store, and its universes. */
   listFields: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: FieldList;
   };
-  /** Series of the served store: prices that are never constituents. */
+  /** Lists the series of the served store. A series is never a constituent. */
   listSeries: {
     request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: SeriesCollection;
   };
-  /** Securities of the served store, searched by identifier or name. */
+  /** Searches the securities of the served store by identifier or name. */
   searchIdentifiers: {
     request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined; readonly store_id?: string | undefined } | undefined };
     answer: IdentifierSearch;
   };
-  /** Every client that receives files. */
+  /** Lists the clients that receive files. */
   listClients: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined; readonly index_id?: string | undefined } | undefined };
     answer: ClientCollection;
   };
-  /** One client: its entitlements and targets. */
+  /** Returns one client with its entitlements and targets. */
   getClient: {
     request: { readonly params: { readonly client_id: string } };
     answer: Client;
   };
-  /** Creates or replaces a client: its entitlements and its targets. */
+  /** Creates or replaces a client with its entitlements and targets. */
   putClient: {
     request: { readonly params: { readonly client_id: string }; readonly body: ClientBody };
     answer: Client;
   };
-  /** Deletes a client and its secrets. Past deliveries stay listed. */
+  /** Deletes a client and its secrets. Past deliveries remain listed. */
   deleteClient: {
     request: { readonly params: { readonly client_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Files that a client received or is to receive, by day, with the log of attempts. */
+  /** Lists the files that a client has received or will receive, by day, with the log of attempts. */
   listDeliveries: {
     request: { readonly params: { readonly client_id: string }; readonly query?: { readonly schedule_id?: string | undefined; readonly before?: string | undefined; readonly limit?: number | undefined } | undefined };
     answer: Deliveries;
@@ -13787,7 +13787,7 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Computes the values of a plug-in on one date; nothing is stored. */
+  /** Computes the values of a plug-in on one date. Nothing is stored. */
   previewPlugin: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PluginPreviewRequest };
     answer: PluginPreview;
@@ -13807,32 +13807,32 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly body: ScheduleBody };
     answer: Schedule;
   };
-  /** Deletes a schedule; its days and decisions are kept. */
+  /** Deletes a schedule. Its days and decisions are kept. */
   deleteSchedule: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Days of a schedule, and the start of the next day. */
+  /** Lists the days of a schedule, and returns the start of the next day. */
   listScheduleDays: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: ScheduleDays;
   };
-  /** A day of a schedule: each step with its results, log and duration. */
+  /** Returns a day of a schedule: each step with its results, log and duration. */
   getScheduleDay: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
     answer: ScheduleDay;
   };
-  /** A file that a step of the day has written. */
+  /** Returns a file that a step of the day has written. */
   getScheduleFile: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string; readonly file_name: string } };
     answer: Uint8Array;
   };
-  /** Files of the day by client and target, with the log of attempts. */
+  /** Lists the files of the day by client and target, with the log of attempts. */
   listDayDeliveries: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string } };
     answer: Deliveries;
   };
-  /** Performs a day at once, under the current schedule. */
+  /** Performs a day at once, with the current schedule. */
   runScheduleDay: {
     request: { readonly params: { readonly schedule_id: string; readonly date: string }; readonly body?: DayRun | null | undefined };
     answer: ScheduleDay;
@@ -13852,27 +13852,27 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string }; readonly body: DayBackfill };
     answer: BackfilledDays;
   };
-  /** Register of the decisions about the days of a schedule, with their reasons. */
+  /** Lists the register of the decisions about the days of a schedule, with their reasons. */
   listJudgements: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: Judgements;
   };
-  /** Number of entries of each register, and published closes and errors of each index. */
+  /** Returns the number of entries of each register, and the published closes and errors of each index. */
   getGovernance: {
     request: Readonly<Record<never, never>>;
     answer: GovernanceOverview;
   };
-  /** Benchmark statement of an index, generated from its documents and registers. */
+  /** Returns the benchmark statement of an index, which is generated from its documents and registers. */
   getStatement: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'md' | undefined } | undefined };
     answer: BenchmarkStatement;
   };
-  /** Changes of a methodology: each version with the sentences that it changed, and dated amendments. */
+  /** Lists the changes of a methodology: each version with the sentences that it changed, and dated amendments. */
   listMethodologyChanges: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: MethodologyChanges;
   };
-  /** Every procedure of the administrator. */
+  /** Lists the procedures of the administrator. */
   listProcedures: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: ProcedureCollection;
@@ -13892,17 +13892,17 @@ export interface Operations {
     request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
-  /** Versions of the index, with author, time and note. */
+  /** Lists the versions of the index, with author, time and note. */
   listIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the index between two versions. */
+  /** Lists the changes of the index between two versions. */
   diffIndexVersions: {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the index. */
+  /** Returns one version of the index. */
   getIndexVersion: {
     request: { readonly params: { readonly index_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -13912,17 +13912,17 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string; readonly version: string } };
     answer: SavedIndex;
   };
-  /** Versions of the strategy, with author, time and note. */
+  /** Lists the versions of the strategy, with author, time and note. */
   listStrategyVersions: {
     request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the strategy between two versions. */
+  /** Lists the changes of the strategy between two versions. */
   diffStrategyVersions: {
     request: { readonly params: { readonly strategy_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the strategy. */
+  /** Returns one version of the strategy. */
   getStrategyVersion: {
     request: { readonly params: { readonly strategy_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -13932,17 +13932,17 @@ export interface Operations {
     request: { readonly params: { readonly strategy_id: string; readonly version: string } };
     answer: SavedStrategy;
   };
-  /** Versions of the constraint set, with author, time and note. */
+  /** Lists the versions of the constraint set, with author, time and note. */
   listConstraintSetVersions: {
     request: { readonly params: { readonly constraint_set_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the constraint set between two versions. */
+  /** Lists the changes of the constraint set between two versions. */
   diffConstraintSetVersions: {
     request: { readonly params: { readonly constraint_set_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the constraint set. */
+  /** Returns one version of the constraint set. */
   getConstraintSetVersion: {
     request: { readonly params: { readonly constraint_set_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -13952,17 +13952,17 @@ export interface Operations {
     request: { readonly params: { readonly constraint_set_id: string; readonly version: string } };
     answer: SavedConstraintSet;
   };
-  /** Versions of the report template, with author, time and note. */
+  /** Lists the versions of the report template, with author, time and note. */
   listTemplateVersions: {
     request: { readonly params: { readonly template_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the report template between two versions. */
+  /** Lists the changes of the report template between two versions. */
   diffTemplateVersions: {
     request: { readonly params: { readonly template_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the report template. */
+  /** Returns one version of the report template. */
   getTemplateVersion: {
     request: { readonly params: { readonly template_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -13972,17 +13972,17 @@ export interface Operations {
     request: { readonly params: { readonly template_id: string; readonly version: string } };
     answer: SavedReportTemplate;
   };
-  /** Versions of the watchlist, with author, time and note. */
+  /** Lists the versions of the watchlist, with author, time and note. */
   listWatchlistVersions: {
     request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the watchlist between two versions. */
+  /** Lists the changes of the watchlist between two versions. */
   diffWatchlistVersions: {
     request: { readonly params: { readonly watchlist_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the watchlist. */
+  /** Returns one version of the watchlist. */
   getWatchlistVersion: {
     request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -13992,17 +13992,17 @@ export interface Operations {
     request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
     answer: Watchlist;
   };
-  /** Versions of the plug-in, with author, time and note. */
+  /** Lists the versions of the plug-in, with author, time and note. */
   listPluginVersions: {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the plug-in between two versions. */
+  /** Lists the changes of the plug-in between two versions. */
   diffPluginVersions: {
     request: { readonly params: { readonly plugin_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the plug-in. */
+  /** Returns one version of the plug-in. */
   getPluginVersion: {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -14012,17 +14012,17 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string; readonly version: string } };
     answer: Plugin;
   };
-  /** Versions of the client, with author, time and note. */
+  /** Lists the versions of the client, with author, time and note. */
   listClientVersions: {
     request: { readonly params: { readonly client_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the client between two versions. */
+  /** Lists the changes of the client between two versions. */
   diffClientVersions: {
     request: { readonly params: { readonly client_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the client. */
+  /** Returns one version of the client. */
   getClientVersion: {
     request: { readonly params: { readonly client_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -14032,17 +14032,17 @@ export interface Operations {
     request: { readonly params: { readonly client_id: string; readonly version: string } };
     answer: Client;
   };
-  /** Versions of the schedule, with author, time and note. */
+  /** Lists the versions of the schedule, with author, time and note. */
   listScheduleVersions: {
     request: { readonly params: { readonly schedule_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the schedule between two versions. */
+  /** Lists the changes of the schedule between two versions. */
   diffScheduleVersions: {
     request: { readonly params: { readonly schedule_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the schedule. */
+  /** Returns one version of the schedule. */
   getScheduleVersion: {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -14052,17 +14052,17 @@ export interface Operations {
     request: { readonly params: { readonly schedule_id: string; readonly version: string } };
     answer: Schedule;
   };
-  /** Versions of the calendar, with author, time and note. */
+  /** Lists the versions of the calendar, with author, time and note. */
   listClosuresVersions: {
     request: { readonly params: { readonly calendar_code: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the calendar between two versions. */
+  /** Lists the changes of the calendar between two versions. */
   diffClosuresVersions: {
     request: { readonly params: { readonly calendar_code: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the calendar. */
+  /** Returns one version of the calendar. */
   getClosuresVersion: {
     request: { readonly params: { readonly calendar_code: string; readonly version: string } };
     answer: VersionedDocument;
@@ -14072,17 +14072,17 @@ export interface Operations {
     request: { readonly params: { readonly calendar_code: string; readonly version: string } };
     answer: CalendarClosures;
   };
-  /** Versions of the procedure, with author, time and note. */
+  /** Lists the versions of the procedure, with author, time and note. */
   listProcedureVersions: {
     request: { readonly params: { readonly procedure_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the procedure between two versions. */
+  /** Lists the changes of the procedure between two versions. */
   diffProcedureVersions: {
     request: { readonly params: { readonly procedure_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the procedure. */
+  /** Returns one version of the procedure. */
   getProcedureVersion: {
     request: { readonly params: { readonly procedure_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -14092,17 +14092,17 @@ export interface Operations {
     request: { readonly params: { readonly procedure_id: string; readonly version: string } };
     answer: Procedure;
   };
-  /** Versions of the declaration of a data store, with author, time and note. */
+  /** Lists the versions of the declaration of a data store, with author, time and note. */
   listStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: VersionList;
   };
-  /** Changes of the declaration of a data store between two versions. */
+  /** Lists the changes of the declaration of a data store between two versions. */
   diffStoreVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number } };
     answer: VersionDifference;
   };
-  /** One version of the declaration of a data store. */
+  /** Returns one version of the declaration of a data store. */
   getStoreVersion: {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: VersionedDocument;
@@ -14112,27 +14112,27 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: DataStore;
   };
-  /** Publishes the closes of a run that are not yet published. Default: the newest current run; the response names it. */
+  /** Publishes the closes of a run that are not yet published. Default: the newest current run; the response states its id. */
   publishIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: PublishRequest | null | undefined };
     answer: Publication;
   };
-  /** The published log of an index, even after its deletion. */
+  /** Returns the published log of an index, even after the deletion of the index. */
   getPublished: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: PublishedLog;
   };
-  /** Signed archive of all inputs that are needed to recompute the published closes of an index. */
+  /** Returns a signed archive of all inputs that are needed to recompute the published closes of an index. */
   getPublishedBundle: {
     request: { readonly params: { readonly index_id: string } };
     answer: Uint8Array;
   };
-  /** Register of errors in published closes: size, decision, and the notice for clients. */
+  /** Lists the register of errors in published closes: size, decision, and the notice for clients. */
   listPublishedErrors: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined } | undefined };
     answer: PublishedErrors;
   };
-  /** Public keys that sign published logs. */
+  /** Lists the public keys that sign published logs. */
   getPublishedKeys: {
     request: { readonly params: { readonly index_id: string } };
     answer: PublicKeys;
@@ -14142,12 +14142,12 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: PublicKey;
   };
-  /** Pending and decided approvals of changes. */
+  /** Lists pending and decided approvals of changes. */
   listApprovals: {
     request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive' | undefined; readonly subject?: string | undefined; readonly schedule_id?: string | undefined; readonly date?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: ApprovalCollection;
   };
-  /** One approval: the change, and who requested, commented and decided. */
+  /** Returns one approval: the change, and the people who requested, commented and decided. */
   getApproval: {
     request: { readonly params: { readonly approval_id: number } };
     answer: Approval;
@@ -14157,32 +14157,32 @@ export interface Operations {
     request: { readonly params: { readonly approval_id: number }; readonly body: ApprovalDecisionRequest };
     answer: Approval;
   };
-  /** Coming and recent corporate actions of the served store, with their state and flags. */
+  /** Lists coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
     request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
     answer: DeskActions;
   };
-  /** One corporate action: its decisions, and each index before and after it. */
+  /** Returns one corporate action with its decisions, and each index before and after it. */
   getAction: {
     request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DeskActionDetail;
   };
-  /** Confirms, rejects or reopens a corporate action on its current terms. */
+  /** Confirms, rejects or reopens a corporate action with its current terms. */
   decideAction: {
     request: { readonly params: { readonly action_id: string }; readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: DeskDecisionRequest };
     answer: DeskAction;
   };
-  /** Owner of a document, and the clients that may read it. */
+  /** Returns the owner of a document, and the clients that can read it. */
   getAccess: {
     request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string } };
     answer: DocumentAccess;
   };
-  /** Sets the clients that may read a document. */
+  /** Sets the clients that can read a document. */
   putAccess: {
     request: { readonly params: { readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client'; readonly document_id: string }; readonly body: SharingRequest };
     answer: DocumentAccess;
   };
-  /** Every write of a document and every publication, with author, time, request and version. */
+  /** Lists every write of a document and every publication, with author, time, request and version. */
   getAudit: {
     request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'plugin' | 'store' | 'closures' | 'schedule' | 'procedure' | 'client' | 'judgement' | 'action-decision' | 'approval' | 'paused-kind' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'publication-error' | 'data-version' | 'signing-key' | 'key' | 'job' | 'authentication' | 'read' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;

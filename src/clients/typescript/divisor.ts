@@ -232,7 +232,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
 /** Returns method and path of an operation; an untyped caller may misspell it. @throws TypeError */
 function routeOf(operation: OperationId): string {
   if (Object.hasOwn(OPERATIONS, operation)) return OPERATIONS[operation];
-  throw new TypeError(`Unknown operation ${String(operation)}: /openapi.json of the service lists all.`);
+  throw new TypeError(`Unknown operation ${String(operation)}: /openapi.json of the service lists all operations.`);
 }
 
 /** Returns true if a response is a job rather than its immediate result. */
@@ -309,7 +309,7 @@ async function errorOf(response: Response, address: URL): Promise<Error> {
     // A response without an envelope is reported below.
   }
   return new UnreachableError(
-    `${response.url || address.href} answered ${response.status} without an error envelope: is it this service?`,
+    `${response.url || address.href} answered ${response.status} without an error envelope. Is it the address of the service?`,
   );
 }
 

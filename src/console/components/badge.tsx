@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import './badge.css';
 
-export type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
+export type BadgeKind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
 
 interface BadgeProps {
-  readonly kind?: Kind;
+  readonly kind?: BadgeKind;
   readonly title?: string | undefined;
   readonly children: ComponentChildren;
 }

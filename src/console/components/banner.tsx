@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import type { Kind } from './badge.js';
+import type { BadgeKind } from './badge.js';
 import './banner.css';
 
 interface BannerProps {
-  readonly kind: Exclude<Kind, 'plain'>;
+  readonly kind: Exclude<BadgeKind, 'plain'>;
   readonly title: ComponentChildren;
   readonly action?: ComponentChildren;
   readonly children?: ComponentChildren;

@@ -1,8 +1,8 @@
-import { partName } from '../state/part.js';
-import { signClass } from '../words/numbers.js';
+import { getPartName } from '../state/part.js';
+import { getSignClass } from '../words/numbers.js';
 import './bars.css';
 
-export interface Bar {
+export interface BarEntry {
   readonly label: string;
   readonly value: number;
   /** True if the bar starts at zero instead of at the end of the previous bar. */
@@ -13,7 +13,7 @@ export interface Bar {
 
 interface BarsProps {
   readonly label: string;
-  readonly bars: readonly Bar[];
+  readonly bars: readonly BarEntry[];
   /** True if each bar starts at the end of the previous bar. */
   readonly isRunning?: boolean;
   /** True if signs are not coloured as gains and losses. */
@@ -30,22 +30,22 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format }
   const least = Math.min(0, ...placed.flatMap(({ from, to }) => [from, to]));
   const most = Math.max(0, ...placed.flatMap(({ from, to }) => [from, to]));
   const span = most - least || 1;
-  const at = (value: number) => `${((value - least) / span) * 100}%`;
+  const formatPosition = (value: number) => `${((value - least) / span) * 100}%`;
   return (
-    <table class="bars" data-part={partName(label)}>
+    <table class="bars" data-part={getPartName(label)}>
       <caption class="unseen">{label}</caption>
       <tbody>
         {placed.map(({ bar, from, to }) => (
           <tr key={bar.label} class={bar.isTotal === true ? 'bar-total' : ''}>
             <th scope="row">{bar.address === undefined ? bar.label : <a href={bar.address}>{bar.label}</a>}</th>
             <td class="bar-ground" aria-hidden="true">
-              <span class="bar-zero" style={{ left: at(0) }} />
+              <span class="bar-zero" style={{ left: formatPosition(0) }} />
               <span
                 class={`bar ${isPlain ? '' : bar.value < 0 ? 'down' : 'up'}`}
-                style={{ left: at(Math.min(from, to)), width: `${(Math.abs(to - from) / span) * 100}%` }}
+                style={{ left: formatPosition(Math.min(from, to)), width: `${(Math.abs(to - from) / span) * 100}%` }}
               />
             </td>
-            <td class={`bar-value number ${isPlain ? '' : signClass(bar.value)}`}>{format(bar.value)}</td>
+            <td class={`bar-value number ${isPlain ? '' : getSignClass(bar.value)}`}>{format(bar.value)}</td>
           </tr>
         ))}
       </tbody>
@@ -54,12 +54,12 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format }
 }
 
 interface PlacedBar {
-  readonly bar: Bar;
+  readonly bar: BarEntry;
   readonly from: number;
   readonly to: number;
 }
 
-function placeBars(bars: readonly Bar[], isRunning: boolean): readonly PlacedBar[] {
+function placeBars(bars: readonly BarEntry[], isRunning: boolean): readonly PlacedBar[] {
   let reached = 0;
   return bars.map((bar) => {
     const from = isRunning && bar.isTotal !== true ? reached : 0;

@@ -1,12 +1,12 @@
 import type { ComponentChildren, JSX } from 'preact';
 import './button.css';
 
-interface Look {
+interface ButtonVariant {
   readonly kind?: 'plain' | 'main' | 'bare' | 'danger';
   readonly children: ComponentChildren;
 }
 
-export type ButtonProps = Look & Omit<JSX.IntrinsicElements['button'], 'class' | 'kind' | 'children'>;
+export type ButtonProps = ButtonVariant & Omit<JSX.IntrinsicElements['button'], 'class' | 'kind' | 'children'>;
 
 export function Button({ kind = 'plain', children, type = 'button', ...rest }: ButtonProps) {
   return (
@@ -16,7 +16,7 @@ export function Button({ kind = 'plain', children, type = 'button', ...rest }: B
   );
 }
 
-type LinkProps = Look & Omit<JSX.IntrinsicElements['a'], 'class' | 'kind' | 'children'>;
+type LinkProps = ButtonVariant & Omit<JSX.IntrinsicElements['a'], 'class' | 'kind' | 'children'>;
 
 /** Renders a link that looks like a button. */
 export function LinkButton({ kind = 'plain', children, ...rest }: LinkProps) {

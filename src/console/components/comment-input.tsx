@@ -27,4 +27,4 @@ export function CommentInput({ label = 'Comment', value, onChange }: CommentInpu
 }
 
 /** Converts a comment to its value in the API. An empty text becomes null. */
-export const commentOf = (text: string): string | null => (text.trim() === '' ? null : text);
+export const findComment = (text: string): string | null => (text.trim() === '' ? null : text);

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { OnRefusal } from '../state/actions.js';
 import { notifyChange } from '../state/resource.js';
-import { troubleOf } from '../state/service.js';
-import { say } from '../state/toasts.js';
+import { createTrouble } from '../state/service.js';
+import { showToast } from '../state/toasts.js';
 import { countValues } from '../words/numbers.js';
 import { ActionButton } from './action-button.js';
 import type { ButtonProps } from './button.js';
-import { commentOf, CommentInput } from './comment-input.js';
+import { findComment, CommentInput } from './comment-input.js';
 import { Section } from './page.js';
 import './decide-many.css';
 
@@ -41,20 +41,20 @@ export function DecideMany<D extends string>({ keys, noun, decisions, decide, on
       const refused: { readonly key: string; readonly message: string }[] = [];
       let requested = 0;
       for (const key of keys)
-        await decide(key, decision, commentOf(comment)).catch((thrown: unknown) => {
-          const { code, message } = troubleOf(thrown);
+        await decide(key, decision, findComment(comment)).catch((thrown: unknown) => {
+          const { code, message } = createTrouble(thrown);
           if (code === 'APPROVAL_REQUIRED') requested++;
           else refused.push({ key, message });
         });
       const count = keys.length - refused.length - requested;
-      if (count > 0) say('good', `${countValues(count, noun)} ${done}.`);
+      if (count > 0) showToast('good', `${countValues(count, noun)} ${done}.`);
       if (requested > 0)
-        say('info', `${countValues(requested, noun)} wait for approval.`, {
+        showToast('info', `${countValues(requested, noun)} wait for approval.`, {
           address: '/console/approvals',
           text: 'Approvals',
         });
       if (refused.length === 0) setComment('');
-      else onRefusal(troubleOf(new Error(refused.map(({ key, message }) => `${key}: ${message}`).join(' '))));
+      else onRefusal(createTrouble(new Error(refused.map(({ key, message }) => `${key}: ${message}`).join(' '))));
       onDone(refused.map(({ key }) => key));
       notifyChange();
     };

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useOneAtATime } from '../state/one-at-a-time.js';
 import { may, type Scope } from '../state/principal.js';
 import { notifyChange } from '../state/resource.js';
-import { troubleOf, type Trouble } from '../state/service.js';
+import { createTrouble, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
 import { Button } from './button.js';
 import { Conflict, type ConcurrentChange } from './conflict/conflict.js';
@@ -159,10 +159,10 @@ function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
 function describeMissingId(path: string): Trouble {
   const message = 'An id is required.';
   const finding: Finding = { severity: 'error', code: 'REQUIRED', path, message };
-  return { ...troubleOf(new Error(message)), findings: [finding] };
+  return { ...createTrouble(new Error(message)), findings: [finding] };
 }
 
-interface Editing {
+interface EditorState {
   readonly edited: EditedDocument;
   readonly trouble: Trouble | null;
   /** The version that someone else saved after the document was opened. */
@@ -174,7 +174,7 @@ interface Editing {
   resolve(document: JsonObject): Promise<boolean>;
 }
 
-function useEdited({ opened, validate, idMember, save, reread }: EditorProps): Editing {
+function useEdited({ opened, validate, idMember, save, reread }: EditorProps): EditorState {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
@@ -209,7 +209,7 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
       saved.current = JSON.stringify(written);
       setNote('');
     } catch (thrown) {
-      const told = troubleOf(thrown);
+      const told = createTrouble(thrown);
       if (told.code === 'PRECONDITION_FAILED') {
         const theirs = await reread().catch(() => null);
         if (theirs !== null) setClash({ base: over.document, theirs: theirs.document, etag: theirs.etag });

@@ -3,12 +3,12 @@ import { attempt } from '../state/actions.js';
 import { copyText } from '../state/clipboard.js';
 import { findChosenRange } from '../state/range.js';
 import { service } from '../state/service.js';
-import { addressOf, parameter } from '../state/place.js';
+import { formatAddress, getParameter } from '../state/place.js';
 import { readShownRun } from '../state/shown-run.js';
 import { Download } from './download.js';
 import { Icon } from './icon.js';
 import { Menu } from './menu.js';
-import { csvToTabs } from '../words/tabular.js';
+import { convertCsvToTabs } from '../words/tabular.js';
 
 type Table = Operations['exportRun']['request']['params']['table'];
 
@@ -37,7 +37,9 @@ export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
   const read = (format: (typeof FORMATS)[number]['format'], media: string) =>
     service.value.download('exportRun', media, { params: { index_id: id, table }, query: { ...query, format } });
   const copy = () =>
-    attempt(async () => copyText(csvToTabs(new TextDecoder().decode(await read('csv', 'text/csv'))), `the ${table}`));
+    attempt(async () =>
+      copyText(convertCsvToTabs(new TextDecoder().decode(await read('csv', 'text/csv'))), `the ${table}`),
+    );
   return (
     <Menu
       label={`Export ${table}`}
@@ -55,9 +57,9 @@ export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
       {FORMATS.map(({ format, text, media }) => (
         <li key={format}>
           <Download
-            address={addressOf(`/analytics/${encodeURIComponent(id)}/exports/${table}`, {
+            address={formatAddress(`/analytics/${encodeURIComponent(id)}/exports/${table}`, {
               ...window,
-              run_id: parameter('run_id'),
+              run_id: getParameter('run_id'),
               format,
             })}
             fileName={`${id}-${table}.${format}`}

@@ -1,10 +1,10 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { countValues } from '../words/numbers.js';
-import { placeOf } from '../words/places.js';
+import { parseLocation } from '../words/places.js';
 import { Badge } from './badge.js';
 import './finding-table.css';
 
-const KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
+const BADGE_KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
 
 interface FindingTableProps {
   readonly label: string;
@@ -13,7 +13,7 @@ interface FindingTableProps {
 
 /** Renders findings about data, each with its table, row and column. */
 export function FindingTable({ label, findings }: FindingTableProps) {
-  const hasRows = findings.some(({ path }) => /^\d+$/.test(placeOf(path).row));
+  const hasRows = findings.some(({ path }) => /^\d+$/.test(parseLocation(path).row));
   return (
     <div class="finding-table" role="group" aria-label={label} tabIndex={0}>
       <table>
@@ -41,11 +41,11 @@ export function FindingTable({ label, findings }: FindingTableProps) {
 
 function Row({ finding }: { readonly finding: Finding }) {
   const { severity, code, message, path, value, count = 1, places = [] } = finding;
-  const { table, file, row, column } = placeOf(path);
+  const { table, file, row, column } = parseLocation(path);
   return (
     <tr>
       <td>
-        <Badge kind={KINDS[severity]}>{severity}</Badge>
+        <Badge kind={BADGE_KINDS[severity]}>{severity}</Badge>
       </td>
       <td>{file === '' ? table : `${table}, ${file}`}</td>
       <td class="number">{row}</td>

@@ -1,11 +1,11 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { isMissing, plainMessage } from '../words/findings.js';
-import { findingField, focusField } from '../state/finding-fields.js';
+import { isMissing, formatMessage } from '../words/findings.js';
+import { findFindingField, focusField } from '../state/finding-fields.js';
 import { Badge } from './badge.js';
 import { Button } from './button.js';
 import './findings.css';
 
-const KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
+const BADGE_KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
 
 interface FindingsProps {
   readonly findings: readonly Finding[];
@@ -41,7 +41,7 @@ function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsP
           {isOpenForm && isMissing(finding) ? (
             <Badge>to fill in</Badge>
           ) : (
-            <Badge kind={KINDS[finding.severity]}>{finding.severity}</Badge>
+            <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
           )}
           <div>
             <FindingText finding={finding} hasAddress={addressOf?.(finding.path) != null} />
@@ -61,10 +61,10 @@ interface FindingTextProps {
 
 /** Renders the message of a finding with the label of its field, linked to the field if the field is on the page. */
 export function FindingText({ finding, hasAddress = false }: FindingTextProps) {
-  const field = findingField(finding);
+  const field = findFindingField(finding);
   return (
     <>
-      {plainMessage(finding, field)}
+      {formatMessage(finding, field)}
       {field !== undefined && !hasAddress && (
         <>
           {' '}

@@ -1,8 +1,8 @@
 import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
-import { parameter, setParameters } from '../state/place.js';
+import { getParameter, setParameters } from '../state/place.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
-import { count } from '../words/numbers.js';
+import { formatCount } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import './funnel.css';
 
@@ -21,7 +21,7 @@ const SHOWN_MAX = 200;
  * be opened to show the securities that it excluded.
  */
 export function Funnel({ steps, assets, onName }: FunnelProps) {
-  const open = parameter('step');
+  const open = getParameter('step');
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
@@ -53,10 +53,10 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
               <span style={{ width: `${(remaining / most) * 100}%` }} />
             </span>
             <span class="number funnel-kept" title="Securities kept by this step">
-              {count(remaining)}
+              {formatCount(remaining)}
             </span>
             <span class="number funnel-fell" title="Securities removed by this step">
-              {excluded.length > 0 && count(-excluded.length)}
+              {excluded.length > 0 && formatCount(-excluded.length)}
             </span>
           </button>
           {open === String(position) && <ExcludedSecurities names={excluded} onName={onName} />}
@@ -64,7 +64,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
       ))}
       {held !== last && (
         <li class="funnel-held">
-          Constituents with a weight: <strong>{count(held)}</strong>
+          Constituents with a weight: <strong>{formatCount(held)}</strong>
         </li>
       )}
     </ol>
@@ -88,7 +88,7 @@ function ExcludedSecurities({ names, onName }: ExcludedProps) {
           </button>
         ),
       )}
-      {names.length > SHOWN_MAX && <span class="quiet">and {count(names.length - SHOWN_MAX)} more</span>}
+      {names.length > SHOWN_MAX && <span class="quiet">and {formatCount(names.length - SHOWN_MAX)} more</span>}
     </p>
   );
 }

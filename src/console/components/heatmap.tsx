@@ -1,5 +1,5 @@
-import { partName } from '../state/part.js';
-import { change, signClass } from '../words/numbers.js';
+import { getPartName } from '../state/part.js';
+import { formatChange, getSignClass } from '../words/numbers.js';
 import './heatmap.css';
 
 interface HeatmapProps {
@@ -12,13 +12,13 @@ interface HeatmapProps {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
 /** Absolute return at which the colour has full intensity. */
-const FULL = 0.08;
+const FULL_COLOUR_RETURN = 0.08;
 
 /** Renders returns by year and month. The colour repeats the sign and size of each number. */
 export function Heatmap({ label, values, totals }: HeatmapProps) {
   const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
   return (
-    <div class="heatmap" data-part={partName(label)} tabIndex={0} role="group" aria-label={label}>
+    <div class="heatmap" data-part={getPartName(label)} tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>
@@ -38,7 +38,7 @@ export function Heatmap({ label, values, totals }: HeatmapProps) {
               {MONTHS.map((month, m) => (
                 <Cell key={month} value={values[`${year}-${String(m + 1).padStart(2, '0')}`]} />
               ))}
-              <td class={`heatmap-total ${signClass(totals[year])}`}>{change(totals[year])}</td>
+              <td class={`heatmap-total ${getSignClass(totals[year])}`}>{formatChange(totals[year])}</td>
             </tr>
           ))}
         </tbody>
@@ -49,7 +49,9 @@ export function Heatmap({ label, values, totals }: HeatmapProps) {
 
 function Cell({ value }: { readonly value: number | undefined }) {
   if (value === undefined) return <td class="quiet">–</td>;
-  const strength = Math.round(Math.min(1, Math.abs(value) / FULL) * 34);
+  const strength = Math.round(Math.min(1, Math.abs(value) / FULL_COLOUR_RETURN) * 34);
   const colour = value >= 0 ? 'var(--up)' : 'var(--down)';
-  return <td style={{ background: `color-mix(in srgb, ${colour} ${strength}%, transparent)` }}>{change(value, 1)}</td>;
+  return (
+    <td style={{ background: `color-mix(in srgb, ${colour} ${strength}%, transparent)` }}>{formatChange(value, 1)}</td>
+  );
 }

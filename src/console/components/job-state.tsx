@@ -1,9 +1,9 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { cancelJob, type OnRefusal } from '../state/actions.js';
 import { may } from '../state/principal.js';
-import { duration } from '../words/dates.js';
-import { jobTitle, remainingSeconds } from '../words/jobs.js';
-import { percent } from '../words/numbers.js';
+import { formatDuration } from '../words/dates.js';
+import { formatJobTitle, estimateRemainingSeconds } from '../words/jobs.js';
+import { formatPercent } from '../words/numbers.js';
 import { ActionButton } from './action-button.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
@@ -38,11 +38,11 @@ export function JobState({ job, onAgain }: JobStateProps) {
       </Banner>
     );
   }
-  const left = remainingSeconds(job, Date.now());
+  const left = estimateRemainingSeconds(job, Date.now());
   return (
     <Banner
       kind="info"
-      title={status === 'pending' ? 'The job is queued' : `Running: ${percent(progress, 0)}`}
+      title={status === 'pending' ? 'The job is queued' : `Running: ${formatPercent(progress, 0)}`}
       action={
         may('run') && (
           <Button kind="bare" onClick={() => cancelJob(job.job_id)}>
@@ -53,9 +53,9 @@ export function JobState({ job, onAgain }: JobStateProps) {
     >
       <p>
         {message}
-        {left !== null && <span class="quiet"> About {duration(left)} left.</span>}
+        {left !== null && <span class="quiet"> About {formatDuration(left)} left.</span>}
       </p>
-      <Progress value={progress} label={jobTitle(job)} />
+      <Progress value={progress} label={formatJobTitle(job)} />
     </Banner>
   );
 }

@@ -1,19 +1,19 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { cancelJob, retryJob } from '../state/actions.js';
-import { jobOf } from '../state/live.js';
+import { getJob } from '../state/live.js';
 import { may } from '../state/principal.js';
-import { duration, moment, secondsBetween } from '../words/dates.js';
+import { formatDuration, formatMoment, computeSecondsBetween } from '../words/dates.js';
 import {
-  jobAddress,
-  jobIdent,
-  jobSubject,
-  jobTerms,
-  kindWord,
-  remainingSeconds,
-  shortIdent,
+  formatJobAddress,
+  formatJobId,
+  describeSubject,
+  describeTerms,
+  formatKind,
+  estimateRemainingSeconds,
+  formatShortId,
   STATUS_KINDS,
 } from '../words/jobs.js';
-import { NONE, percent } from '../words/numbers.js';
+import { MISSING_TEXT, formatPercent } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import { Button } from './button.js';
 import { Progress } from './progress.js';
@@ -37,17 +37,19 @@ interface JobTableProps {
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
   const { isOneKind = false } = rest;
   const { onOpen, openKey = null } = rest;
-  const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
+  const rows = jobs.map((job) => getJob(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={columnsOf(isOneKind, rows)}
+      columns={createColumns(isOneKind, rows)}
       rows={rows}
       keyOf={({ job_id: id }) => id}
-      {...(onOpen === undefined ? { addressOf: jobAddress } : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
+      {...(onOpen === undefined
+        ? { addressOf: formatJobAddress }
+        : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
       openKey={openKey}
-      {...(searches ? { searchIn: textOf } : {})}
+      {...(searches ? { searchIn: formatJob } : {})}
       sort={{ column: 'created', direction: 'desc' }}
       height={height}
     />
@@ -58,11 +60,11 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
  * Returns the columns of a list of jobs: without progress if all jobs have ended, and without a description if there
  * are no remarks.
  */
-function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
+function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
   const hidden = new Set([
     ...(isOneKind ? ['kind'] : []),
     ...(jobs.every(isOver) ? ['progress', 'left'] : []),
-    ...(jobs.every((job) => descriptionOf(job) === '') ? ['message'] : []),
+    ...(jobs.every((job) => formatDescription(job) === '') ? ['message'] : []),
     ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
   ]);
   return COLUMNS.filter(({ id }) => !hidden.has(id));
@@ -72,10 +74,10 @@ function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Col
  * Returns the error or the message without the `Done.` of a job that succeeded, which its state already says. Default:
  * the terms of the request.
  */
-const descriptionOf = ({ kind, error, message, request }: JobStatus): string =>
-  error?.message ?? (message.replace(/^Done\.\s*/, '') || jobTerms({ kind, request }));
+const formatDescription = ({ kind, error, message, request }: JobStatus): string =>
+  error?.message ?? (message.replace(/^Done\.\s*/, '') || describeTerms({ kind, request }));
 
-const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
+const formatJob = (job: JobStatus): string => `${job.job_id} ${describeSubject(job)} ${job.status} ${job.message}`;
 
 export const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
 
@@ -95,23 +97,23 @@ export function JobAct({ job }: { readonly job: JobStatus }) {
   );
 }
 
-const durationOf = ({ started_at: from, finished_at: to }: JobStatus): string =>
-  from === null ? NONE : duration(secondsBetween(from, to));
+const formatJobDuration = ({ started_at: from, finished_at: to }: JobStatus): string =>
+  from === null ? MISSING_TEXT : formatDuration(computeSecondsBetween(from, to));
 
 const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'kind', title: 'Kind', width: 136, priority: 2, value: ({ kind }) => kindWord(kind) },
+  { id: 'kind', title: 'Kind', width: 136, priority: 2, value: ({ kind }) => formatKind(kind) },
   {
     id: 'ident',
     title: 'Subject',
     width: 140,
     grow: 3,
-    value: jobIdent,
+    value: formatJobId,
     show: (job) => (
       <>
-        <strong>{jobSubject(job) || jobIdent(job)}</strong>{' '}
-        {jobSubject(job) !== '' && (
-          <span class="quiet" title={jobIdent(job)}>
-            {shortIdent(job)}
+        <strong>{describeSubject(job) || formatJobId(job)}</strong>{' '}
+        {describeSubject(job) !== '' && (
+          <span class="quiet" title={formatJobId(job)}>
+            {formatShortId(job)}
           </span>
         )}
       </>
@@ -130,7 +132,8 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 120,
     priority: 3,
     value: ({ progress }) => progress,
-    show: (job) => (isOver(job) ? percent(job.progress, 0) : <Progress value={job.progress} label={job.job_id} />),
+    show: (job) =>
+      isOver(job) ? formatPercent(job.progress, 0) : <Progress value={job.progress} label={job.job_id} />,
   },
   {
     id: 'message',
@@ -138,9 +141,9 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 140,
     grow: 4,
     priority: 4,
-    value: descriptionOf,
+    value: formatDescription,
     showBelow: ({ error }) => error?.message,
-    show: (job) => <span title={descriptionOf(job)}>{descriptionOf(job)}</span>,
+    show: (job) => <span title={formatDescription(job)}>{formatDescription(job)}</span>,
   },
   {
     id: 'created',
@@ -148,8 +151,8 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 172,
     priority: 2,
     value: (job) => job.created_at,
-    showBelow: (job) => moment(job.created_at),
-    show: (job) => moment(job.created_at),
+    showBelow: (job) => formatMoment(job.created_at),
+    show: (job) => formatMoment(job.created_at),
   },
   {
     id: 'took',
@@ -157,9 +160,9 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 84,
     priority: 3,
     align: 'right',
-    value: (job) => (job.started_at === null ? null : secondsBetween(job.started_at, job.finished_at)),
-    show: durationOf,
-    showBelow: durationOf,
+    value: (job) => (job.started_at === null ? null : computeSecondsBetween(job.started_at, job.finished_at)),
+    show: formatJobDuration,
+    showBelow: formatJobDuration,
   },
   {
     id: 'left',
@@ -168,10 +171,10 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 76,
     priority: 6,
     align: 'right',
-    value: (job) => remainingSeconds(job, Date.now()),
+    value: (job) => estimateRemainingSeconds(job, Date.now()),
     show: (job) => {
-      const left = remainingSeconds(job, Date.now());
-      return left === null ? '–' : duration(left);
+      const left = estimateRemainingSeconds(job, Date.now());
+      return left === null ? '–' : formatDuration(left);
     },
   },
   {

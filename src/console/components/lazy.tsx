@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { world } from '../state/resource.js';
-import { isReached, troubleOf, type Trouble } from '../state/service.js';
+import { worldVersion } from '../state/resource.js';
+import { isReached, createTrouble, type Trouble } from '../state/service.js';
 import { Problem } from './problem.js';
 import { Wait } from './wait.js';
 
@@ -9,13 +9,16 @@ import { Wait } from './wait.js';
  * Creates a component that is loaded when it is first rendered.
  * @param what name of the content, shown after "Loading"
  */
-export function lazy<P extends object>(what: string, load: () => Promise<ComponentType<P>>): ComponentType<P> {
+export function createLazyComponent<P extends object>(
+  what: string,
+  load: () => Promise<ComponentType<P>>,
+): ComponentType<P> {
   let loaded: ComponentType<P> | null = null;
   return function Lazy(props: P) {
     const [Part, setPart] = useState(() => loaded);
     const hasAsked = useRef(false);
     const [trouble, setTrouble] = useState<Trouble | null>(null);
-    const now = world.value;
+    const now = worldVersion.value;
     // Retries after a failure whenever the state of the service changes, for example when the service is available
     // again.
     useEffect(() => {
@@ -28,7 +31,8 @@ export function lazy<P extends object>(what: string, load: () => Promise<Compone
           setTrouble(null);
         },
         // Browsers cache a failed script import until the page is reloaded.
-        (thrown: unknown) => (trouble !== null && isReached.value ? location.reload() : setTrouble(troubleOf(thrown))),
+        (thrown: unknown) =>
+          trouble !== null && isReached.value ? location.reload() : setTrouble(createTrouble(thrown)),
       );
     }, [now]);
     if (trouble !== null) return <Problem trouble={trouble} onRetry={() => location.reload()} />;

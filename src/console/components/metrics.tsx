@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { partName } from '../state/part.js';
+import { getPartName } from '../state/part.js';
 import { useWidth } from './use-width.js';
 import './metrics.css';
 
@@ -33,7 +33,7 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
       ref={list}
       class="metrics"
       aria-label={label}
-      data-part={partName(label)}
+      data-part={getPartName(label)}
       style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
     >
       {metrics.map(({ term, value, help, kind = '', note }, at) => (

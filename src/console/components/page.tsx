@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { health } from '../state/live.js';
-import { place } from '../state/place.js';
-import { noteVisit } from '../state/recent.js';
+import { consoleLocation } from '../state/place.js';
+import { addVisit } from '../state/recent.js';
 import { isPrinting } from '../state/printing.js';
 import './page.css';
 
@@ -20,7 +20,7 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
   const name = [title, ...above.map(({ text }) => text)].join(' · ');
   useEffect(() => {
     document.title = `${name} · Divisor`;
-    noteVisit({ address: place.peek().path, text: name });
+    addVisit({ address: consoleLocation.peek().path, text: name });
   }, [name]);
   return (
     <div class="page">

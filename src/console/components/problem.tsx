@@ -1,7 +1,7 @@
 import { activateStore } from '../state/actions.js';
 import { may } from '../state/principal.js';
 import type { Trouble } from '../state/service.js';
-import { approvalAddress } from '../words/addresses.js';
+import { formatApprovalAddress } from '../words/addresses.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
 import { Findings, FindingText } from './findings.js';
@@ -70,7 +70,7 @@ function AwaitedApproval({ trouble: { message, detail } }: Pick<ProblemProps, 't
   return (
     <Banner kind="info" title={message}>
       <p>
-        <a href={approvalAddress(id)}>Approval {id}</a>. Send the same change again once it is approved.
+        <a href={formatApprovalAddress(id)}>Approval {id}</a>. Send the same change again once it is approved.
       </p>
     </Banner>
   );

@@ -1,12 +1,12 @@
 import { useSchemas } from '../state/schemas.js';
 import type { Json } from '../words/paths.js';
-import { riskWindow } from '../words/risk-window.js';
+import { formatRiskWindow } from '../words/risk-window.js';
 
 /**
  * Renders the number of returns that the risk model behind optimised weights was estimated from.
  * @param model risk model in the terms
  */
 export function RiskWindow({ model }: { readonly model: Json | undefined }) {
-  const sentence = riskWindow(model, useSchemas().data);
+  const sentence = formatRiskWindow(model, useSchemas().data);
   return sentence === null ? null : <p class="quiet">{sentence}</p>;
 }

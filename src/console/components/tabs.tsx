@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { parameter, addQuery } from '../state/place.js';
+import { getParameter, addQuery } from '../state/place.js';
 import { isPrinting } from '../state/printing.js';
 import { Menu } from './menu.js';
 import { useWidth } from './use-width.js';
@@ -79,23 +79,23 @@ function useTabWidths(list: { readonly current: HTMLElement | null }, tabs: read
   return widths;
 }
 
-interface Fitting {
+interface TabFit {
   readonly widths: readonly number[];
   readonly width: number;
   readonly open: string;
 }
 
 /** Returns the tabs that fit, always including the open one. */
-function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): readonly Tab[] {
+function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: TabFit): readonly Tab[] {
   const total = widths.reduce((sum, own) => sum + own, 0);
   if (total <= width) return tabs;
-  const widthOf = (tab: Tab) => widths[tabs.indexOf(tab)] ?? 0;
+  const computeWidth = (tab: Tab) => widths[tabs.indexOf(tab)] ?? 0;
   const current = tabs.find(({ id }) => id === open);
-  let room = width - MENU_WIDTH - (current === undefined ? 0 : widthOf(current));
+  let room = width - MENU_WIDTH - (current === undefined ? 0 : computeWidth(current));
   const kept = new Set(current === undefined ? [] : [current]);
   for (const tab of tabs) {
     if (tab === current) continue;
-    room -= widthOf(tab);
+    room -= computeWidth(tab);
     if (room < 0) break;
     kept.add(tab);
   }
@@ -104,6 +104,6 @@ function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: Fittin
 
 /** Returns the id of the open tab: the one in the address, or the first tab. */
 export function findOpenTab(tabs: readonly Tab[], name = 'tab'): string {
-  const asked = parameter(name);
+  const asked = getParameter(name);
   return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // a page has at least one tab
 }

@@ -6,9 +6,9 @@ import { RowsSkeleton } from './skeleton.js';
 import './wait.css';
 
 /** Delay before a wait is shown, in milliseconds. */
-const QUIET_MS = 200;
+const INDICATOR_DELAY_MS = 200;
 /** Delay before a wait is described in words, in milliseconds. */
-const SAID_MS = 2_000;
+const MESSAGE_DELAY_MS = 2_000;
 
 interface WaitProps {
   readonly what: string;
@@ -20,14 +20,14 @@ interface WaitProps {
 export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
   const [waited, setWaited] = useState(0);
   useEffect(() => {
-    const timers = [QUIET_MS, SAID_MS].map((ms) => setTimeout(() => setWaited(ms), ms));
+    const timers = [INDICATOR_DELAY_MS, MESSAGE_DELAY_MS].map((ms) => setTimeout(() => setWaited(ms), ms));
     return () => timers.forEach(clearTimeout);
   }, []);
   return (
     <div class="wait">
-      {waited >= QUIET_MS && skeleton}
-      <p role="status" class={waited >= SAID_MS ? 'wait-words' : 'unseen'}>
-        {waited >= QUIET_MS && `Loading ${what} …`}
+      {waited >= INDICATOR_DELAY_MS && skeleton}
+      <p role="status" class={waited >= MESSAGE_DELAY_MS ? 'wait-words' : 'unseen'}>
+        {waited >= INDICATOR_DELAY_MS && `Loading ${what} …`}
       </p>
     </div>
   );

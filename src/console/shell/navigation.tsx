@@ -1,4 +1,4 @@
-import { place } from '../state/place.js';
+import { consoleLocation } from '../state/place.js';
 import { Icon, type IconName } from '../components/icon.js';
 
 interface Entry {
@@ -9,7 +9,7 @@ interface Entry {
   readonly own?: readonly string[];
 }
 
-const ENTRIES: readonly Entry[] = [
+const NAVIGATION_ENTRIES: readonly Entry[] = [
   { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices', '/console/strategies', '/console/plugins'] },
   { path: '/console/dashboard', text: 'Dashboard', icon: 'dashboard' },
   { path: '/console/calendar', text: 'Calendar', icon: 'calendar' },
@@ -28,11 +28,11 @@ const ENTRIES: readonly Entry[] = [
 ];
 
 export function Navigation() {
-  const { path } = place.value;
+  const { path } = consoleLocation.value;
   return (
     <nav aria-label="Pages">
       <ul class="rail-links">
-        {ENTRIES.map(({ path: address, text, icon, own = [] }) => {
+        {NAVIGATION_ENTRIES.map(({ path: address, text, icon, own = [] }) => {
           const isHere =
             path === address ||
             [address, ...own].some((start) => start !== '/' && (path === start || path.startsWith(`${start}/`)));

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { primeIndexPage } from '../state/run-questions.js';
+import { prefetchIndexPage } from '../state/run-questions.js';
 import type { PageProps } from '../state/page-props.js';
 
 export interface Page {
@@ -11,7 +11,7 @@ export interface Page {
 }
 
 /** Loads the pages of the registers, which share one script because they share components. */
-const governance = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
+const loadGovernancePage = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
 
 /**
  * All pages. The script of a page is loaded on the first visit; fixed path segments take precedence over parameters.
@@ -37,7 +37,7 @@ export const PAGES: readonly Page[] = [
   {
     path: '/console/indices/:id',
     load: async () => (await import('../pages/index/index-page.js')).IndexPage,
-    prime: (params) => primeIndexPage(params['id']!), // the route has this parameter
+    prime: (params) => prefetchIndexPage(params['id']!), // the route has this parameter
   },
   {
     path: '/console/optimise',
@@ -97,7 +97,7 @@ export const PAGES: readonly Page[] = [
     path: '/console/approvals',
     load: async () => (await import('../pages/approvals/approvals-page.js')).ApprovalsPage,
   },
-  ...['', '/:part', '/:part/:id'].map((rest) => ({ path: `/console/governance${rest}`, load: governance })),
+  ...['', '/:part', '/:part/:id'].map((rest) => ({ path: `/console/governance${rest}`, load: loadGovernancePage })),
   { path: '/console/jobs', load: async () => (await import('../pages/jobs/jobs-page.js')).JobsPage },
   { path: '/console/reports', load: async () => (await import('../pages/reports/reports-page.js')).ReportsPage },
   {

@@ -2,9 +2,9 @@ import { activateStore, runIndex } from '../state/actions.js';
 import { copyText } from '../state/clipboard.js';
 import { may } from '../state/principal.js';
 import { chooseTheme, THEMES } from '../state/theme.js';
-import { addressOf, go } from '../state/place.js';
+import { formatAddress, navigate } from '../state/place.js';
 import { startTour, STEPS } from '../state/tour.js';
-import { indexAddress } from '../words/addresses.js';
+import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
 
 interface KnownSubjects {
@@ -14,7 +14,7 @@ interface KnownSubjects {
   onShortcuts(): void;
 }
 
-const action = (name: string, text: string, act: () => unknown): Target => ({
+const createAction = (name: string, text: string, act: () => unknown): Target => ({
   address: `action ${name}`,
   text,
   kind: 'action',
@@ -24,33 +24,33 @@ const action = (name: string, text: string, act: () => unknown): Target => ({
 const link = (address: string, text: string): Target => ({ address, text, kind: 'action' });
 
 /** Returns the global actions that the API key allows. */
-export function actionsFor({ indices, stores, onShortcuts }: KnownSubjects): readonly Target[] {
+export function createActions({ indices, stores, onShortcuts }: KnownSubjects): readonly Target[] {
   return [
     ...indices.flatMap(({ id }) => [
-      ...(may('run') ? [action(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }))] : []),
+      ...(may('run') ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }))] : []),
       ...(may('write')
         ? [
-            link(`${indexAddress(id)}/edit`, `Edit ${id}`),
-            link(addressOf('/console/optimise', { index: id }), `Optimise ${id}`),
+            link(`${formatIndexAddress(id)}/edit`, `Edit ${id}`),
+            link(formatAddress('/console/optimise', { index: id }), `Optimise ${id}`),
           ]
         : []),
     ]),
     ...(may('data')
       ? stores
           .filter(({ active }) => !active)
-          .map(({ store_id: id }) => action(`serve ${id}`, `Serve ${id}`, () => activateStore(id)))
+          .map(({ store_id: id }) => createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id)))
       : []),
-    ...THEMES.map((theme) => action(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
+    ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
     ...(indices[0] === undefined
       ? []
       : [
-          action('tour', 'Take the tour', () => {
+          createAction('tour', 'Take the tour', () => {
             startTour(indices[0]!.id);
-            go(STEPS[0]!.address(indices[0]!.id));
+            navigate(STEPS[0]!.address(indices[0]!.id));
           }),
         ]),
-    action('copy', 'Copy the address of the page', () => copyText(location.href, 'the address')),
-    action('print', 'Print the page', () => print()),
-    action('shortcuts', 'Keyboard shortcuts', onShortcuts),
+    createAction('copy', 'Copy the address of the page', () => copyText(location.href, 'the address')),
+    createAction('print', 'Print the page', () => print()),
+    createAction('shortcuts', 'Keyboard shortcuts', onShortcuts),
   ];
 }

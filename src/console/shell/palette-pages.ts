@@ -1,50 +1,60 @@
 import { may } from '../state/principal.js';
-import { addressOf, go } from '../state/place.js';
-import { closuresAddress, governanceAddress, indexAddress, storeAddress } from '../words/addresses.js';
+import { formatAddress, navigate } from '../state/place.js';
+import {
+  formatClosuresAddress,
+  formatGovernanceAddress,
+  formatIndexAddress,
+  storeAddress,
+} from '../words/addresses.js';
 import { INDEX_PARTS, STORE_PARTS } from '../words/parts.js';
 import type { Target } from '../words/search.js';
 
-const page = (address: string, text: string, words = ''): Target => ({ address, text, kind: 'page', words });
+const createPageTarget = (address: string, text: string, words = ''): Target => ({
+  address,
+  text,
+  kind: 'page',
+  words,
+});
 
 /** Pages without an id in their address, with alternative search words. */
 export const PAGE_TARGETS: readonly Target[] = [
-  page('/', 'Indices', 'home overview'),
-  page('/console/dashboard', 'Dashboard', 'pinned'),
-  page('/console/compare', 'Compare', 'comparison correlation'),
-  page('/console/optimise', 'Optimise', 'optimisation constraints'),
-  page('/console/risk-models', 'Risk models', 'covariance'),
-  page('/console/calendar', 'Calendar', 'events holidays'),
-  page('/console/sweeps', 'Sweeps', 'variants parameters'),
-  page('/console/batches', 'Personal indices', 'batches accounts'),
-  page('/console/data', 'Data', 'stores datasets'),
-  page('/console/data/import', 'Import data', 'files csv zip upload'),
-  page('/console/data/connect', 'Connect data', 'database vendor source'),
-  page('/console/data/sql', 'SQL', 'query tables'),
-  page('/console/names', 'Securities', 'names identifiers'),
-  page('/console/watchlists', 'Watchlists'),
-  page('/console/indices/templates', 'Templates', 'methodologies gallery'),
-  page('/console/plugins', 'Plug-ins', 'extensions plugins'),
-  page('/console/reports', 'Reports', 'factsheets pdf'),
-  page('/console/actions', 'Corporate actions', 'dividends splits'),
-  page('/console/schedules', 'Schedules', 'unattended'),
-  page('/console/approvals', 'Approvals'),
-  page('/console/governance', 'Governance', 'statements iosco bmr evidence'),
-  page(governanceAddress('clients'), 'Clients', 'deliveries targets entitlements'),
-  page(governanceAddress('procedures'), 'Procedures', 'cessation complaints'),
-  page(governanceAddress('errors'), 'Register of errors', 'restatements'),
-  page(governanceAddress('judgements'), 'Expert judgements', 'waivers register'),
-  page(governanceAddress('audit'), 'Audit log', 'extract'),
-  page('/console/jobs', 'Jobs', 'queue log'),
-  page('/console/health', 'Health', 'status'),
+  createPageTarget('/', 'Indices', 'home overview'),
+  createPageTarget('/console/dashboard', 'Dashboard', 'pinned'),
+  createPageTarget('/console/compare', 'Compare', 'comparison correlation'),
+  createPageTarget('/console/optimise', 'Optimise', 'optimisation constraints'),
+  createPageTarget('/console/risk-models', 'Risk models', 'covariance'),
+  createPageTarget('/console/calendar', 'Calendar', 'events holidays'),
+  createPageTarget('/console/sweeps', 'Sweeps', 'variants parameters'),
+  createPageTarget('/console/batches', 'Personal indices', 'batches accounts'),
+  createPageTarget('/console/data', 'Data', 'stores datasets'),
+  createPageTarget('/console/data/import', 'Import data', 'files csv zip upload'),
+  createPageTarget('/console/data/connect', 'Connect data', 'database vendor source'),
+  createPageTarget('/console/data/sql', 'SQL', 'query tables'),
+  createPageTarget('/console/names', 'Securities', 'names identifiers'),
+  createPageTarget('/console/watchlists', 'Watchlists'),
+  createPageTarget('/console/indices/templates', 'Templates', 'methodologies gallery'),
+  createPageTarget('/console/plugins', 'Plug-ins', 'extensions plugins'),
+  createPageTarget('/console/reports', 'Reports', 'factsheets pdf'),
+  createPageTarget('/console/actions', 'Corporate actions', 'dividends splits'),
+  createPageTarget('/console/schedules', 'Schedules', 'unattended'),
+  createPageTarget('/console/approvals', 'Approvals'),
+  createPageTarget('/console/governance', 'Governance', 'statements iosco bmr evidence'),
+  createPageTarget(formatGovernanceAddress('clients'), 'Clients', 'deliveries targets entitlements'),
+  createPageTarget(formatGovernanceAddress('procedures'), 'Procedures', 'cessation complaints'),
+  createPageTarget(formatGovernanceAddress('errors'), 'Register of errors', 'restatements'),
+  createPageTarget(formatGovernanceAddress('judgements'), 'Expert judgements', 'waivers register'),
+  createPageTarget(formatGovernanceAddress('audit'), 'Audit log', 'extract'),
+  createPageTarget('/console/jobs', 'Jobs', 'queue log'),
+  createPageTarget('/console/health', 'Health', 'status'),
 ];
 
 /** Pages with a form for a new document: address, text and search words. */
-const FORMS: readonly (readonly [string, string, string])[] = [
+const FORM_TARGETS: readonly (readonly [string, string, string])[] = [
   ['/console/indices/new', 'New index', 'create an add'],
   ['/console/indices/templates', 'New index from a template', 'create add'],
   ['/console/schedules/new', 'New schedule', 'create a add'],
-  [governanceAddress('clients', 'new'), 'New client', 'create a add delivery'],
-  [governanceAddress('procedures', 'new'), 'New procedure', 'create a add cessation'],
+  [formatGovernanceAddress('clients', 'new'), 'New client', 'create a add delivery'],
+  [formatGovernanceAddress('procedures', 'new'), 'New procedure', 'create a add cessation'],
   ['/console/reports/templates/new', 'New report template', 'create a add'],
   ['/console/watchlists/new', 'New watchlist', 'create a add'],
   ['/console/plugins/new', 'New plug-in', 'create a add plugin'],
@@ -57,12 +67,12 @@ const FORMS: readonly (readonly [string, string, string])[] = [
 /** Returns the actions that create a document, if the API key allows writing. */
 export const listFormTargets = (): readonly Target[] =>
   may('write')
-    ? FORMS.map(([address, text, words]) => ({
+    ? FORM_TARGETS.map(([address, text, words]) => ({
         address: `form ${text}`,
         text,
         kind: 'action',
         words,
-        act: () => go(address),
+        act: () => navigate(address),
       }))
     : [];
 
@@ -83,25 +93,27 @@ interface Subjects {
  */
 export function listPartTargets({ indices, strategies, stores }: Subjects): readonly Target[] {
   const calendars = [...new Set(indices.map(({ calendar }) => calendar))];
-  const parts =
+  const createPartTargets =
     (list: readonly { readonly id: string; readonly text: string }[], addressOfPage: (id: string) => string) =>
     ({ id, name }: Subject): readonly Target[] =>
       list.map(({ id: tab, text }) => ({
-        address: addressOf(addressOfPage(id), { tab }),
+        address: formatAddress(addressOfPage(id), { tab }),
         text: `${id} ${text}`,
         kind: 'page',
         words: name,
       }));
   return [
-    ...calendars.map((code) => page(closuresAddress(code), `Closures of ${code}`, 'calendar holidays half days')),
-    ...[...indices, ...strategies].flatMap(parts(INDEX_PARTS, indexAddress)),
-    ...stores.flatMap(parts(STORE_PARTS, storeAddress)),
+    ...calendars.map((code) =>
+      createPageTarget(formatClosuresAddress(code), `Closures of ${code}`, 'calendar holidays half days'),
+    ),
+    ...[...indices, ...strategies].flatMap(createPartTargets(INDEX_PARTS, formatIndexAddress)),
+    ...stores.flatMap(createPartTargets(STORE_PARTS, storeAddress)),
     ...indices.map(({ id, name }) =>
-      page(governanceAddress('statements', id), `Statement of ${id}`, `benchmark ${name}`),
+      createPageTarget(formatGovernanceAddress('statements', id), `Statement of ${id}`, `benchmark ${name}`),
     ),
     ...(may('write')
       ? indices.map(({ id, name }) => ({
-          address: addressOf('/console/strategies/new', { index: id }),
+          address: formatAddress('/console/strategies/new', { index: id }),
           text: `New strategy on ${id}`,
           kind: 'action',
           words: `create a add follow ${name}`,

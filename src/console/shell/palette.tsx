@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { go } from '../state/place.js';
+import { navigate } from '../state/place.js';
 import type { Target } from '../words/search.js';
 import { useTargets } from './targets.js';
 import './palette.css';
@@ -20,7 +20,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const open = (target: Target | undefined) => {
     if (target === undefined) return;
     onClose();
-    if (target.act === undefined) go(target.address);
+    if (target.act === undefined) navigate(target.address);
     else target.act();
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -5,17 +5,17 @@ import { Button } from '../components/button.js';
 import { GuideLinks } from '../components/guide-link.js';
 import { EmptyState } from '../components/empty-state.js';
 import { Icon } from '../components/icon.js';
-import { lazy } from '../components/lazy.js';
+import { createLazyComponent } from '../components/lazy.js';
 import { Page as PageFrame } from '../components/page.js';
 import { Problem } from '../components/problem.js';
 import { PageSkeleton } from '../components/skeleton.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
 import { findOnlyPart, showOnly } from '../state/part.js';
-import { place } from '../state/place.js';
-import { world } from '../state/resource.js';
+import { consoleLocation } from '../state/place.js';
+import { worldVersion } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
-import { forgetKey, hasKey, isReached, keyWanted, troubleOf, type Trouble } from '../state/service.js';
+import { forgetKey, hasKey, isReached, keyWanted, createTrouble, type Trouble } from '../state/service.js';
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
 import { findPage, type FoundPage } from './pages.js';
@@ -27,9 +27,12 @@ import './shell.css';
 
 const loadPalette = async () => (await import('./palette.js')).Palette;
 
-const Palette = lazy<{ onClose(): void; onShortcuts(): void }>('the palette', loadPalette);
+const Palette = createLazyComponent<{ onClose(): void; onShortcuts(): void }>('the palette', loadPalette);
 
-const Shortcuts = lazy<{ onClose(): void }>('the shortcuts', async () => (await import('./shortcuts.js')).Shortcuts);
+const Shortcuts = createLazyComponent<{ onClose(): void }>(
+  'the shortcuts',
+  async () => (await import('./shortcuts.js')).Shortcuts,
+);
 
 /** Delay in milliseconds after which the palette is preloaded, so that it opens without a wait. */
 const PALETTE_MS = 3000;
@@ -38,7 +41,7 @@ const PALETTE_MS = 3000;
 export function Shell() {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isFinding, setFinding] = useState(false);
-  const { path } = place.value;
+  const { path } = consoleLocation.value;
   useEffect(() => setMenuOpen(false), [path]);
   useEffect(() => {
     const timer = setTimeout(() => void loadPalette().catch(() => undefined), PALETTE_MS);
@@ -123,13 +126,13 @@ function Mark() {
   );
 }
 
-interface ShortcutActs {
+interface ShortcutHandlers {
   onFind(): void;
   onKeys(): void;
 }
 
 /** Handles Ctrl+K and Command+K, and outside input fields the question mark and the slash. */
-function useShortcuts({ onFind, onKeys }: ShortcutActs): void {
+function useShortcuts({ onFind, onKeys }: ShortcutHandlers): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       const isField =
@@ -181,17 +184,17 @@ function CurrentPage({ path }: { readonly path: string }) {
     const take = (one: LoadedPage) => isWanted && setLoaded(one);
     if (loaded === null && keyWanted.peek() === null) found.page.prime?.(found.params);
     found.page.load().then(
-      (Page) => take({ found, Page, trouble: null, world: world.peek() }),
+      (Page) => take({ found, Page, trouble: null, world: worldVersion.peek() }),
       (thrown: unknown) => {
         // Browsers cache a failed script import until the page is reloaded.
         if (loaded?.trouble != null && loaded.found.page === found.page && isReached.value) location.reload();
-        else take({ found, Page: null, trouble: troubleOf(thrown), world: world.peek() });
+        else take({ found, Page: null, trouble: createTrouble(thrown), world: worldVersion.peek() });
       },
     );
     return () => {
       isWanted = false;
     };
-  }, [path, loaded?.trouble != null && loaded.world !== world.value]);
+  }, [path, loaded?.trouble != null && loaded.world !== worldVersion.value]);
   // Moves the focus into the new page after a link, for keyboard users. Effects of the page run later and may move the
   // focus again.
   useLayoutEffect(() => {
@@ -210,7 +213,7 @@ function CurrentPage({ path }: { readonly path: string }) {
   if (loaded === null || loaded.found.page !== found.page) return <Wait what="the page" skeleton={<PageSkeleton />} />;
   const { Page, trouble } = loaded;
   if (Page === null || trouble !== null)
-    return <Problem trouble={trouble ?? troubleOf('The page is empty.')} onRetry={() => location.reload()} />;
+    return <Problem trouble={trouble ?? createTrouble('The page is empty.')} onRetry={() => location.reload()} />;
   return (
     <ErrorBoundary key={path}>
       <Page params={found.params} />
@@ -221,7 +224,7 @@ function CurrentPage({ path }: { readonly path: string }) {
 /** Catches errors of a page and renders the error in its place, so that other pages stay available. */
 function ErrorBoundary({ children }: { readonly children: ComponentChildren }) {
   const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
-  const { query } = place.value;
+  const { query } = consoleLocation.value;
   useEffect(() => {
     if (failure !== undefined) reset();
   }, [query]);
@@ -229,7 +232,7 @@ function ErrorBoundary({ children }: { readonly children: ComponentChildren }) {
   return (
     <PageFrame title="The page failed">
       <p>The page could not be displayed. Other pages are not affected.</p>
-      <Problem trouble={troubleOf(failure)} onRetry={() => location.reload()} />
+      <Problem trouble={createTrouble(failure)} onRetry={() => location.reload()} />
     </PageFrame>
   );
 }

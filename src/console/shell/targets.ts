@@ -1,21 +1,21 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { place } from '../state/place.js';
-import { recent } from '../state/recent.js';
+import { consoleLocation } from '../state/place.js';
+import { recentVisits } from '../state/recent.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
 import { savedViews } from '../state/views.js';
 import {
-  indexAddress,
-  nameAddress,
-  pluginAddress,
-  riskModelAddress,
+  formatIndexAddress,
+  formatSecurityAddress,
+  formatPluginAddress,
+  formatRiskModelAddress,
   storeAddress,
-  templateAddress,
-  watchlistAddress,
+  formatTemplateAddress,
+  formatWatchlistAddress,
 } from '../words/addresses.js';
-import { moment } from '../words/dates.js';
-import { jobAddress, jobIdent, jobSubject } from '../words/jobs.js';
-import { actionsFor } from './palette-actions.js';
+import { formatMoment } from '../words/dates.js';
+import { formatJobAddress, formatJobId, describeSubject } from '../words/jobs.js';
+import { createActions } from './palette-actions.js';
 import { listFormTargets, listPartTargets, PAGE_TARGETS } from './palette-pages.js';
 import { findTargets, type Target } from '../words/search.js';
 
@@ -23,7 +23,7 @@ const SHOWN_MAX = 12;
 const RECENT_SHOWN = 6;
 
 /** Kinds of jobs with a page for their result. */
-const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
+const RESULT_PHRASES = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
 /** Maximum number of searched results, newest first. */
 const RESULTS_MAX = 200;
 
@@ -55,12 +55,12 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     ...PAGE_TARGETS,
     ...savedViews.value.map(({ name, address }) => ({ address, text: name, kind: 'view' })),
     ...(indices.data?.indices ?? []).map(({ id, name, kind }) => ({
-      address: indexAddress(id),
+      address: formatIndexAddress(id),
       text: `${id} ${name}`,
       kind: kind === 'overlay' ? 'overlay' : 'index',
     })),
     ...(strategies.data?.strategies ?? []).map(({ strategy: { id, name } }) => ({
-      address: indexAddress(id),
+      address: formatIndexAddress(id),
       text: `${id} ${name}`,
       kind: 'strategy',
     })),
@@ -70,42 +70,46 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
       kind: 'store',
     })),
     ...(templates.data?.templates ?? []).map(({ template_id: id, name }) => ({
-      address: templateAddress(id),
+      address: formatTemplateAddress(id),
       text: `${id} ${name}`,
       kind: 'template',
     })),
     ...(watchlists.data?.watchlists ?? []).map(({ watchlist_id: id, name }) => ({
-      address: watchlistAddress(id),
+      address: formatWatchlistAddress(id),
       text: `${id} ${name}`,
       kind: 'watchlist',
     })),
     ...(plugins.data?.plugins ?? []).map(({ plugin_id: id, name }) => ({
-      address: pluginAddress(id),
+      address: formatPluginAddress(id),
       text: `${id} ${name}`,
       kind: 'plug-in',
     })),
     ...(models.data?.risk_models ?? []).map(({ model_id: id }) => ({
-      address: riskModelAddress(id),
+      address: formatRiskModelAddress(id),
       text: id,
       kind: 'risk model',
     })),
-    ...(results.data?.jobs ?? []).map(resultTarget),
+    ...(results.data?.jobs ?? []).map(createResultTarget),
   ];
   const ofMarket = (names.data?.identifiers ?? []).map(({ identifier, name }) => ({
-    address: nameAddress(identifier),
+    address: formatSecurityAddress(identifier),
     text: name === null ? identifier : `${identifier} ${name}`,
     kind: 'name',
   }));
   if (text === '')
     return [
-      ...recent.value
+      ...recentVisits.value
         .toReversed()
-        .filter(({ address }) => address !== place.value.path)
+        .filter(({ address }) => address !== consoleLocation.value.path)
         .slice(0, RECENT_SHOWN)
         .map((visit) => ({ ...visit, kind: 'recent' })),
-      ...PAGE_TARGETS.filter(({ address }) => recent.value.every((visit) => visit.address !== address)),
+      ...PAGE_TARGETS.filter(({ address }) => recentVisits.value.every((visit) => visit.address !== address)),
     ].slice(0, SHOWN_MAX);
-  const actions = actionsFor({ indices: indices.data?.indices ?? [], stores: stores.data?.stores ?? [], onShortcuts });
+  const actions = createActions({
+    indices: indices.data?.indices ?? [],
+    stores: stores.data?.stores ?? [],
+    onShortcuts,
+  });
   const parts = listPartTargets({
     indices: indices.data?.indices ?? [],
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
@@ -115,8 +119,8 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
 }
 
 /** Returns the entry of a job result, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */
-const resultTarget = (job: JobStatus): Target => ({
-  address: jobAddress(job),
-  text: `${jobSubject(job) || jobIdent(job)}, ${moment(job.finished_at ?? job.created_at)}`,
-  kind: RESULTS[job.kind as keyof typeof RESULTS], // only these kinds were requested
+const createResultTarget = (job: JobStatus): Target => ({
+  address: formatJobAddress(job),
+  text: `${describeSubject(job) || formatJobId(job)}, ${formatMoment(job.finished_at ?? job.created_at)}`,
+  kind: RESULT_PHRASES[job.kind as keyof typeof RESULT_PHRASES], // only these kinds were requested
 });

@@ -1,5 +1,5 @@
 import { Button } from '../components/button.js';
-import { go } from '../state/place.js';
+import { navigate } from '../state/place.js';
 import { leaveTour, STEPS, tour } from '../state/tour.js';
 import './tour-card.css';
 
@@ -11,7 +11,7 @@ export function TourCard() {
   const { title, text } = STEPS[step]!; // `step` is a valid position
   const show = (next: number) => {
     tour.value = { index, step: next };
-    go(STEPS[next]!.address(index)); // the buttons are disabled at the ends
+    navigate(STEPS[next]!.address(index)); // the buttons are disabled at the ends
   };
   return (
     <aside class="tour-card" aria-label="Tour">

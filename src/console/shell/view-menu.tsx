@@ -1,8 +1,11 @@
 import { Icon } from '../components/icon.js';
-import { lazy } from '../components/lazy.js';
+import { createLazyComponent } from '../components/lazy.js';
 import { Popover } from '../components/popover.js';
 
-const Views = lazy<{ onClose(): void }>('the views', async () => (await import('./view-parts.js')).Views);
+const Views = createLazyComponent<{ onClose(): void }>(
+  'the views',
+  async () => (await import('./view-parts.js')).Views,
+);
 
 /**
  * Renders a menu of the current page: copy its address, save it under a name, pin a part of it to the dashboard, and

@@ -3,9 +3,9 @@ import { Button } from '../components/button.js';
 import { Icon } from '../components/icon.js';
 import { copyText } from '../state/clipboard.js';
 import { pinPart } from '../state/dashboard.js';
-import { partsOnPage } from '../state/part.js';
-import { addressOf, go, place } from '../state/place.js';
-import { say } from '../state/toasts.js';
+import { listPartsOnPage } from '../state/part.js';
+import { formatAddress, navigate, consoleLocation } from '../state/place.js';
+import { showToast } from '../state/toasts.js';
 import { removeView, savedViews, saveView } from '../state/views.js';
 
 /**
@@ -13,8 +13,8 @@ import { removeView, savedViews, saveView } from '../state/views.js';
  * dashboard, and open saved views.
  */
 export function Views({ onClose }: { onClose(): void }) {
-  const { path, query } = place.value;
-  const address = addressOf(path, Object.fromEntries(query));
+  const { path, query } = consoleLocation.value;
+  const address = formatAddress(path, Object.fromEntries(query));
   return (
     <>
       <Button onClick={() => void copyText(location.origin + address, 'the link')}>
@@ -30,7 +30,7 @@ export function Views({ onClose }: { onClose(): void }) {
                 href={saved}
                 onClick={(event) => {
                   event.preventDefault();
-                  go(saved);
+                  navigate(saved);
                   onClose();
                 }}
               >
@@ -50,14 +50,14 @@ export function Views({ onClose }: { onClose(): void }) {
 const NAME_MAX = 80;
 
 function SaveForm({ address }: { readonly address: string }) {
-  const [name, setName] = useState(titleOf());
+  const [name, setName] = useState(formatTitle());
   return (
     <form
       class="view-form"
       onSubmit={(event) => {
         event.preventDefault();
         saveView({ name: name.trim(), address });
-        say('good', `The view ${name.trim()} was saved in this browser.`);
+        showToast('good', `The view ${name.trim()} was saved in this browser.`);
       }}
     >
       <input
@@ -75,9 +75,9 @@ function SaveForm({ address }: { readonly address: string }) {
 }
 
 function PinForm() {
-  const [parts] = useState(partsOnPage);
+  const [parts] = useState(listPartsOnPage);
   const [part, setPart] = useState(parts[0] ?? '');
-  if (parts.length === 0 || place.value.path === '/console/dashboard') return null;
+  if (parts.length === 0 || consoleLocation.value.path === '/console/dashboard') return null;
   return (
     <form
       class="view-form"
@@ -101,4 +101,4 @@ function PinForm() {
   );
 }
 
-const titleOf = (): string => document.title.replace(/ · Divisor$/, '');
+const formatTitle = (): string => document.title.replace(/ · Divisor$/, '');

@@ -1,31 +1,31 @@
 import type { AnyJob, BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { notifyChange } from './resource.js';
-import { forgetJob, noteJob } from './live.js';
-import { service, troubleOf, type Trouble } from './service.js';
-import { approvalAddress } from '../words/addresses.js';
-import { plainMessage } from '../words/findings.js';
-import { say } from './toasts.js';
+import { forgetJob, storeJob } from './live.js';
+import { service, createTrouble, type Trouble } from './service.js';
+import { formatApprovalAddress } from '../words/addresses.js';
+import { formatMessage } from '../words/findings.js';
+import { showToast } from './toasts.js';
 
 /** Callback for the error of a refused request. */
 export type OnRefusal = (trouble: Trouble) => void;
 
 /** Shows the message of a refused request as a toast. */
-function sayRefused({ message, findings: [first], code, detail }: Trouble): void {
+function notifyRefusal({ message, findings: [first], code, detail }: Trouble): void {
   if (code === 'APPROVAL_REQUIRED') {
     const { approval_id: id } = detail as { readonly approval_id: number };
-    say('info', message, { address: approvalAddress(id), text: `Approval ${id}` });
-  } else say('bad', plainMessage({ path: first?.path ?? '', message }));
+    showToast('info', message, { address: formatApprovalAddress(id), text: `Approval ${id}` });
+  } else showToast('bad', formatMessage({ path: first?.path ?? '', message }));
 }
 
 /**
  * Runs an action, and reports the error if the service refuses it.
  * @returns undefined after an error
  */
-export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = sayRefused): Promise<T | undefined> {
+export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = notifyRefusal): Promise<T | undefined> {
   try {
     return await act();
   } catch (thrown) {
-    const trouble = troubleOf(thrown);
+    const trouble = createTrouble(thrown);
     onRefusal(trouble);
     return undefined;
   }
@@ -34,7 +34,7 @@ export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = s
 /** Submits a job. The job stream reports its outcome. */
 export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusal?: OnRefusal): Promise<J | undefined> {
   const job = await attempt(submit, onRefusal);
-  if (job !== undefined && 'created_at' in job) noteJob(job as unknown as JobStatus); // every job response is a JobStatus
+  if (job !== undefined && 'created_at' in job) storeJob(job as unknown as JobStatus); // every job response is a JobStatus
   return job;
 }
 
@@ -46,7 +46,7 @@ export const activateStore = (id: string, onRefusal?: OnRefusal) =>
 
 export const cancelJob = (jobId: string) =>
   attempt(async () => {
-    noteJob(await service.value.call('cancelJob', { params: { job_id: jobId } }));
+    storeJob(await service.value.call('cancelJob', { params: { job_id: jobId } }));
     notifyChange();
   });
 

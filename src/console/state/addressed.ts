@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { isObject, type Json, type JsonObject } from '../words/paths.js';
-import { parameter, setParameters } from './place.js';
+import { getParameter, setParameters } from './place.js';
 
 /** Maximum length of an encoded text in the address: proxies and the service refuse request lines of 16 KB. */
 const TEXT_MAX = 12_000;
@@ -15,7 +15,7 @@ export interface AddressedText {
 
 /** Returns an address parameter that can be updated during typing. */
 export function useAddressed(name: string): AddressedText {
-  const given = parameter(name);
+  const given = getParameter(name);
   const [long, setLong] = useState<string | null>(null);
   useEffect(() => {
     if (given !== null) setLong(null);
@@ -32,7 +32,7 @@ export function useAddressed(name: string): AddressedText {
 }
 
 /** Parses a JSON address parameter; undefined if the text is not valid JSON. */
-export function jsonIn(text: string | null): Json | undefined {
+export function parseJson(text: string | null): Json | undefined {
   try {
     return text === null ? undefined : (JSON.parse(text) as Json);
   } catch {
@@ -43,7 +43,7 @@ export function jsonIn(text: string | null): Json | undefined {
 /** Keeps an object in the address while it differs from its initial value. */
 export function useAddressedObject(name: string, first: JsonObject): readonly [JsonObject, (next: JsonObject) => void] {
   const { text, put } = useAddressed(name);
-  const value = useMemo(() => jsonIn(text), [text]);
+  const value = useMemo(() => parseJson(text), [text]);
   return [
     isObject(value) ? value : first,
     (next) => {

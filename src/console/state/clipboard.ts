@@ -1,4 +1,4 @@
-import { say } from './toasts.js';
+import { showToast } from './toasts.js';
 
 /**
  * Copies a text and shows a message.
@@ -6,8 +6,8 @@ import { say } from './toasts.js';
  */
 export async function copyText(text: string, what: string): Promise<void> {
   const isCopied = (await writeText(text)) || copyByEvent(text);
-  if (isCopied) say('good', `Copied ${what}.`);
-  else say('bad', `The browser did not allow copying ${what}.`);
+  if (isCopied) showToast('good', `Copied ${what}.`);
+  else showToast('bad', `The browser did not allow copying ${what}.`);
 }
 
 /** Copies with the Clipboard API, which browsers allow only for local addresses and HTTPS. */

@@ -1,6 +1,6 @@
 import { createStoredList } from './kept.js';
-import { addressOf, place } from './place.js';
-import { say } from './toasts.js';
+import { formatAddress, consoleLocation } from './place.js';
+import { showToast } from './toasts.js';
 
 /** A chart, table or group of figures that is pinned to the dashboard. */
 export interface Pin {
@@ -27,14 +27,14 @@ export const isArranged = (): boolean => localStorage.getItem(PLACE) !== null;
 
 /** Pins a part of the current page, including the range and other settings. */
 export function pinPart(part: string, width: Pin['width'] = 1): void {
-  const { path, query } = place.peek();
+  const { path, query } = consoleLocation.peek();
   addPin({
-    address: addressOf(path, Object.fromEntries(query)),
+    address: formatAddress(path, Object.fromEntries(query)),
     part,
     page: document.title.replace(/ · Divisor$/, ''),
     width,
   });
-  say('good', `${part} was pinned to the dashboard.`);
+  showToast('good', `${part} was pinned to the dashboard.`);
 }
 
 /** Appends a part of any page to the dashboard. */

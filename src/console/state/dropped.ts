@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
 
 /** Files dropped or selected on another page, which the import page takes over. */
-const waiting = signal<readonly File[]>([]);
+const droppedFiles = signal<readonly File[]>([]);
 
 export function offerFiles(files: readonly File[]): void {
-  waiting.value = files;
+  droppedFiles.value = files;
 }
 
 /** Returns the waiting files and clears the list. */
 export function takeOfferedFiles(): readonly File[] {
-  const files = waiting.peek();
-  waiting.value = [];
+  const files = droppedFiles.peek();
+  droppedFiles.value = [];
   return files;
 }

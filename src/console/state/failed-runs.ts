@@ -1,5 +1,5 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
-import { jobIdent } from '../words/jobs.js';
+import { formatJobId } from '../words/jobs.js';
 import { isObject, type Json } from '../words/paths.js';
 import { useResource } from './resource.js';
 import { service } from './service.js';
@@ -12,7 +12,7 @@ export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   const failed = useResource('failed runs', (signal) =>
     service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
   );
-  return new Map((failed.data?.jobs ?? []).map((job) => [jobIdent(job), job]));
+  return new Map((failed.data?.jobs ?? []).map((job) => [formatJobId(job), job]));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { OverviewView } from '#clients/typescript/divisor.js';
 import { useResource } from './resource.js';
-import { definitionKey, definitionOf } from './run-questions.js';
+import { formatDefinitionKey, readDefinition } from './run-questions.js';
 import { service } from './service.js';
 
 /**
@@ -14,6 +14,6 @@ export const useFields = (store: string | null) =>
 
 /** Reads the fields of the store with which a run was computed. */
 export function useFieldsOfRun(id: string, { stale }: Pick<OverviewView, 'stale'>) {
-  const definition = useResource(definitionKey(id), (signal) => definitionOf(id, signal));
+  const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
   return useFields(stale?.store_id ?? definition.data?.index?.store_id ?? null);
 }

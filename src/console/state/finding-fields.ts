@@ -12,23 +12,24 @@ export interface FindingField {
 }
 
 /** Displayed fields by the key of their finding. */
-const fields = signal<ReadonlyMap<string, FindingField>>(new Map());
+const fieldsByFinding = signal<ReadonlyMap<string, FindingField>>(new Map());
 
-const keyOf = ({ code, path, message }: Finding): string => `${code} ${path} ${message}`;
+const getKey = ({ code, path, message }: Finding): string => `${code} ${path} ${message}`;
 
 /** Returns the field that displays a finding. */
-export const findingField = (finding: Finding): FindingField | undefined => fields.value.get(keyOf(finding));
+export const findFindingField = (finding: Finding): FindingField | undefined =>
+  fieldsByFinding.value.get(getKey(finding));
 
 /** Registers a field for its findings, so that a list of findings can link to the field. */
 export function useFindingField(findings: readonly Finding[], { id, member, label }: FindingField): void {
-  const keys = findings.map(keyOf).join('\n');
+  const keys = findings.map(getKey).join('\n');
   useLayoutEffect(() => {
     if (findings.length === 0) return undefined;
     const field = { id, member, label };
-    const own = findings.map(keyOf);
-    fields.value = new Map([...fields.peek(), ...own.map((key) => [key, field] as const)]);
+    const own = findings.map(getKey);
+    fieldsByFinding.value = new Map([...fieldsByFinding.peek(), ...own.map((key) => [key, field] as const)]);
     return () => {
-      fields.value = new Map([...fields.peek()].filter(([, other]) => other !== field));
+      fieldsByFinding.value = new Map([...fieldsByFinding.peek()].filter(([, other]) => other !== field));
     };
   }, [keys, id, member, label]);
 }

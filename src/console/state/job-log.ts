@@ -12,18 +12,18 @@ export interface LogLine {
 const LINES_MAX = 200;
 const JOBS_MAX = 50;
 
-const logs = signal<ReadonlyMap<string, readonly LogLine[]>>(new Map());
+const logsByJob = signal<ReadonlyMap<string, readonly LogLine[]>>(new Map());
 
-export const logOf = (jobId: string): readonly LogLine[] => logs.value.get(jobId) ?? [];
+export const getLog = (jobId: string): readonly LogLine[] => logsByJob.value.get(jobId) ?? [];
 
 /** Appends the message of a job if it changed. */
-export function noteLine({ job_id: id, status, message, error, progress, attempt }: JobStatus): void {
-  const lines = logs.peek().get(id) ?? [];
+export function addLogLine({ job_id: id, status, message, error, progress, attempt }: JobStatus): void {
+  const lines = logsByJob.peek().get(id) ?? [];
   const text = error?.message ?? (message === '' ? status : message);
   const line = `${attempt > 1 ? `Attempt ${attempt}: ` : ''}${text}`;
   if (lines.at(-1)?.text === line) return;
-  const all = new Map(logs.peek());
+  const all = new Map(logsByJob.peek());
   all.delete(id);
   all.set(id, [...lines, { at: new Date().toISOString(), text: line, progress }].slice(-LINES_MAX));
-  logs.value = new Map([...all].slice(-JOBS_MAX));
+  logsByJob.value = new Map([...all].slice(-JOBS_MAX));
 }

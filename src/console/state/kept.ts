@@ -1,7 +1,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 
 /** A list that is stored in this browser. */
-export interface KeptList<T> {
+export interface StoredList<T> {
   readonly items: ReadonlySignal<readonly T[]>;
   set(items: readonly T[]): void;
 }
@@ -10,7 +10,7 @@ export interface KeptList<T> {
  * Creates a list that is stored in this browser.
  * @param most maximum number of items; the oldest items are dropped
  */
-export function createStoredList<T>(place: string, most: number): KeptList<T> {
+export function createStoredList<T>(place: string, most: number): StoredList<T> {
   const items = signal<readonly T[]>(load(place));
   // Reloads the list after a change in another tab.
   addEventListener('storage', ({ key }) => {

@@ -1,11 +1,11 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { Health, JobStatus } from '#clients/typescript/divisor.js';
-import { jobAddress, jobTitle } from '../words/jobs.js';
+import { formatJobAddress, formatJobTitle } from '../words/jobs.js';
 import { hasKey, isReached, keyWanted, service, sharedName } from './service.js';
 import { canShare, shareAmongTabs } from './tabs.js';
-import { noteLine } from './job-log.js';
+import { addLogLine } from './job-log.js';
 import { notifyChange } from './resource.js';
-import { say } from './toasts.js';
+import { showToast } from './toasts.js';
 
 /*
  * Events of the service: one stream with the states of all jobs. A browser opens at most six connections per host, so
@@ -18,11 +18,11 @@ type Message =
   | { readonly kind: 'ask' }
   | { readonly kind: 'all'; readonly isOpen: boolean; readonly stream: string; readonly jobs: readonly JobStatus[] }
   | { readonly kind: 'status'; readonly job: JobStatus };
-type Tell = (message: Message) => void;
+type TabMessageSender = (message: Message) => void;
 
 /** Unfinished jobs and jobs that ended while the page was open, by id. */
-const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
-export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(compareByAge));
+const knownJobs = signal<ReadonlyMap<string, JobStatus>>(new Map());
+export const liveJobs = computed(() => [...knownJobs.value.values()].filter(isUnfinished).toSorted(compareByAge));
 export const health = signal<Health | null>(null);
 /** True if the stream is open. */
 export const isFollowing = signal(false);
@@ -37,21 +37,21 @@ const isUnfinished = ({ status }: JobStatus): boolean => status === 'pending' ||
 const compareByAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
 
 /** Returns the state of a job as last reported by the stream. */
-export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(jobId);
+export const getJob = (jobId: string): JobStatus | undefined => knownJobs.value.get(jobId);
 
 /** Adds the job state of a response, which may arrive before the event of the stream. */
-export function noteJob(job: JobStatus): void {
-  const before = known.value.get(job.job_id);
+export function storeJob(job: JobStatus): void {
+  const before = knownJobs.value.get(job.job_id);
   if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
-  noteLine(job);
-  known.value = new Map(known.value).set(job.job_id, { ...job, result: null });
+  addLogLine(job);
+  knownJobs.value = new Map(knownJobs.value).set(job.job_id, { ...job, result: null });
 }
 
 /** Removes the outcome of a job that was queued again. */
 export function forgetJob(jobId: string): void {
-  const others = new Map(known.value);
+  const others = new Map(knownJobs.value);
   others.delete(jobId);
-  known.value = others;
+  knownJobs.value = others;
 }
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
@@ -62,7 +62,7 @@ const RETRY_MS = [250, 500, 1000, 2000, 4000];
 const SILENCE_MS = 32_000;
 
 /** Id of the stream that supplies this tab, opened by any tab; empty before the first stream. */
-let stream = '';
+let streamId = '';
 /** Id that no stream has, so that the next stream is treated as new. */
 const NO_STREAM = 'left';
 
@@ -71,8 +71,8 @@ const NO_STREAM = 'left';
  * by neither.
  */
 function recordStream(next: string): void {
-  const isOther = stream !== '' && next !== stream;
-  stream = next;
+  const isOther = streamId !== '' && next !== streamId;
+  streamId = next;
   if (isOther) notifyChange();
 }
 
@@ -97,7 +97,7 @@ export function startLive(): void {
 async function follow(name: string, ended: AbortSignal): Promise<void> {
   let leads = false;
   // A hidden tab received no events.
-  if (stream !== '') stream = NO_STREAM;
+  if (streamId !== '') streamId = NO_STREAM;
   void checkHealth().catch(() => undefined);
   await shareAmongTabs<Message>(
     {
@@ -105,7 +105,7 @@ async function follow(name: string, ended: AbortSignal): Promise<void> {
       ended,
       onMessage(message, tell) {
         if (!leads) void handleMessage(message);
-        else if (message.kind === 'ask') tell(all());
+        else if (message.kind === 'ask') tell(createMessage());
       },
       lead(tell) {
         leads = true;
@@ -116,7 +116,12 @@ async function follow(name: string, ended: AbortSignal): Promise<void> {
   );
 }
 
-const all = (): Message => ({ kind: 'all', isOpen: isFollowing.peek(), stream, jobs: liveJobs.peek() });
+const createMessage = (): Message => ({
+  kind: 'all',
+  isOpen: isFollowing.peek(),
+  stream: streamId,
+  jobs: liveJobs.peek(),
+});
 
 async function handleMessage(message: Message): Promise<void> {
   if (message.kind === 'status') recordJob(message.job);
@@ -129,11 +134,11 @@ async function handleMessage(message: Message): Promise<void> {
   if (isBack) notifyChange();
   if (!isOpen) return;
   recordStream(told);
-  await noteAll(jobs);
+  await storeJobs(jobs);
 }
 
 /** Adds the states of all unfinished jobs. */
-async function noteAll(jobs: readonly JobStatus[]): Promise<void> {
+async function storeJobs(jobs: readonly JobStatus[]): Promise<void> {
   for (const job of jobs) recordJob(job);
   await settleMissing(new Set(jobs.map(({ job_id: id }) => id)));
 }
@@ -150,7 +155,7 @@ async function pollUntil(ended: AbortSignal): Promise<void> {
       const { jobs } = await service.peek().call('listJobs', { query, signal: ended });
       if (!isFollowing.peek()) notifyChange();
       isFollowing.value = true;
-      await noteAll(jobs);
+      await storeJobs(jobs);
     } catch {
       isFollowing.value = false; // a banner above the page shows the reason
     }
@@ -158,7 +163,7 @@ async function pollUntil(ended: AbortSignal): Promise<void> {
   }
 }
 
-async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
+async function followUntil(ended: AbortSignal, tell: TabMessageSender): Promise<void> {
   for (let failures = 0; !ended.aborted; failures++) {
     const given = new AbortController();
     const stop = () => given.abort();
@@ -173,7 +178,7 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
     if (isFollowing.peek()) failures = 0;
     isFollowing.value = false;
     if (ended.aborted) return;
-    tell(all());
+    tell(createMessage());
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]));
   }
 }
@@ -201,13 +206,13 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
  */
 export function checkHealth(): Promise<void> {
   if (health.peek() !== null) return readHealth();
-  looking ??= readHealth().finally(() => {
-    looking = null;
+  healthPoll ??= readHealth().finally(() => {
+    healthPoll = null;
   });
-  return looking;
+  return healthPoll;
 }
 
-let looking: Promise<void> | null = null;
+let healthPoll: Promise<void> | null = null;
 
 async function readHealth(): Promise<void> {
   const before = health.peek();
@@ -216,12 +221,12 @@ async function readHealth(): Promise<void> {
   health.value = now;
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
-    say('info', `The service was restarted at ${now.started_at.slice(11, 16)} UTC. The page was refreshed.`);
+    showToast('info', `The service was restarted at ${now.started_at.slice(11, 16)} UTC. The page was refreshed.`);
     notifyChange();
   }
 }
 
-async function followOnce(given: AbortController, tell: Tell): Promise<void> {
+async function followOnce(given: AbortController, tell: TabMessageSender): Promise<void> {
   /** Unfinished jobs of the first messages. Jobs missing here ended in the meantime. */
   const seen = new Set<string>();
   const own = Math.random().toString(36);
@@ -239,7 +244,7 @@ async function followOnce(given: AbortController, tell: Tell): Promise<void> {
       } else if (event === 'caught-up') {
         recordStream(own);
         await settleMissing(seen);
-        tell(all());
+        tell(createMessage());
       }
     }
   } finally {
@@ -248,8 +253,8 @@ async function followOnce(given: AbortController, tell: Tell): Promise<void> {
 }
 
 function recordJob(job: JobStatus): void {
-  const before = known.peek().get(job.job_id);
-  known.value = new Map(known.peek()).set(job.job_id, job);
+  const before = knownJobs.peek().get(job.job_id);
+  knownJobs.value = new Map(knownJobs.peek()).set(job.job_id, job);
   const hasEnded = !isUnfinished(job) && (before === undefined || isUnfinished(before));
   if (!hasEnded) return;
   announceEnd(job);
@@ -258,22 +263,23 @@ function recordJob(job: JobStatus): void {
 }
 
 function announceEnd(job: JobStatus): void {
-  const link = { address: jobAddress(job), text: 'Open' };
-  if (job.status === 'succeeded') say('good', `${jobTitle(job)}: done.`, link);
-  else if (job.status === 'failed') say('bad', `${jobTitle(job)}: ${job.error?.message ?? 'failed.'}`, link);
-  else say('info', `${jobTitle(job)}: cancelled.`);
+  const link = { address: formatJobAddress(job), text: 'Open' };
+  if (job.status === 'succeeded') showToast('good', `${formatJobTitle(job)}: done.`, link);
+  else if (job.status === 'failed')
+    showToast('bad', `${formatJobTitle(job)}: ${job.error?.message ?? 'failed.'}`, link);
+  else showToast('info', `${formatJobTitle(job)}: cancelled.`);
 }
 
 /** Updates jobs that were unfinished when the connection was lost and have ended since. */
 async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
-  const missing = [...known.peek().values()].filter((job) => isUnfinished(job) && !seen.has(job.job_id));
+  const missing = [...knownJobs.peek().values()].filter((job) => isUnfinished(job) && !seen.has(job.job_id));
   for (const { job_id: jobId } of missing) {
     const job = await service
       .peek()
       .call('getJob', { params: { job_id: jobId } })
       .catch(() => null);
     if (job !== null) recordJob({ ...job, result: null });
-    else known.value = new Map([...known.peek()].filter(([id]) => id !== jobId));
+    else knownJobs.value = new Map([...knownJobs.peek()].filter(([id]) => id !== jobId));
   }
 }
 

@@ -24,13 +24,13 @@ export const NamesStore = createContext<string | null>(null);
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
   const store = useContext(NamesStore) ?? undefined;
   const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
-  const found = useResource(key, (signal) => factsOf(identifiers, { as_of: asOf, store_id: store }, signal), {
+  const found = useResource(key, (signal) => readFacts(identifiers, { as_of: asOf, store_id: store }, signal), {
     keeps: true,
   });
   return found.data ?? new Map();
 }
 
-async function factsOf(
+async function readFacts(
   identifiers: readonly string[],
   { store_id: store, as_of: asOf }: { readonly store_id: string | undefined; readonly as_of: string | undefined },
   signal: AbortSignal,
@@ -56,9 +56,14 @@ async function factsOf(
 }
 
 function toFacts({ fields }: ReferenceEntry): NameFacts {
-  const text = (name: string) => {
+  const findText = (name: string) => {
     const value = fields[name];
     return typeof value === 'string' && value !== '' ? value : null;
   };
-  return { name: text('NAME'), sector: text('SECTOR'), country: text('COUNTRY'), currency: text('CURRENCY') };
+  return {
+    name: findText('NAME'),
+    sector: findText('SECTOR'),
+    country: findText('COUNTRY'),
+    currency: findText('CURRENCY'),
+  };
 }

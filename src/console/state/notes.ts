@@ -17,7 +17,7 @@ const NOTES_MAX = 500;
 const { items: all, set: keep } = createStoredList<Note>('divisor.notes', NOTES_MAX);
 
 /** Returns the notes about a subject, sorted by date. */
-export const notesOf = (subject: string): readonly Note[] =>
+export const listNotes = (subject: string): readonly Note[] =>
   all.value.filter((note) => note.subject === subject).toSorted((a, b) => (a.from < b.from ? -1 : 1));
 
 export const addNote = (note: Omit<Note, 'id'>): void => keep([...all.peek(), { ...note, id: crypto.randomUUID() }]);

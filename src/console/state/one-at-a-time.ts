@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { world } from './resource.js';
-import { troubleOf, type Trouble } from './service.js';
+import { worldVersion } from './resource.js';
+import { createTrouble, type Trouble } from './service.js';
 
-export interface Latest<T> {
+export interface LatestRequest<T> {
   /** Last response, which is kept while another request is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
@@ -20,7 +20,7 @@ const PAUSE_MS = 220;
  * @param key identifies the request; null sends none
  * @param turn repeats the request when it changes; the last response is kept until the new one arrives
  */
-export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn = 0): Latest<T> {
+export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn = 0): LatestRequest<T> {
   const data = useSignal<T | undefined>(undefined);
   const trouble = useSignal<Trouble | null>(null);
   const answered = useSignal<string | null>(null);
@@ -34,7 +34,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     return () => clearTimeout(timer);
   }, [key, turn]);
   // A refused request is sent again after a change of the service, for example another store or a new risk model.
-  const now = world.value;
+  const now = worldVersion.value;
   useEffect(() => {
     if (key !== null && trouble.peek() !== null) void run();
   }, [now]);
@@ -55,7 +55,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
         data.value = await asking.ask();
         trouble.value = null;
       } catch (thrown) {
-        const told = troubleOf(thrown);
+        const told = createTrouble(thrown);
         trouble.value = told;
         if (told.retrySeconds !== null) setTimeout(() => void retry(question), told.retrySeconds * 1000);
       }

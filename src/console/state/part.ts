@@ -1,13 +1,13 @@
-import { parameter } from './place.js';
+import { getParameter } from './place.js';
 
 /** Returns the name of a chart, table or group of figures within its page: the label without dates. */
-export const partName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
+export const getPartName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
 
 /** Returns the part of the page that the address selects; null for the whole page. */
-export const findOnlyPart = (): string | null => parameter('part');
+export const findOnlyPart = (): string | null => getParameter('part');
 
 /** Returns the names of the charts, tables and groups of figures on the page, in order. */
-export const partsOnPage = (): readonly string[] => {
+export const listPartsOnPage = (): readonly string[] => {
   const parts = [...document.querySelectorAll<HTMLElement>('main [data-part]')];
   // The selector requires this attribute.
   return [...new Set(parts.filter((part) => part.checkVisibility()).map((part) => part.dataset['part']!))];

@@ -1,31 +1,31 @@
 import { computed, signal } from '@preact/signals';
 
 /** An address of the console, which contains all state that can be shared. */
-export interface Place {
+export interface ConsoleLocation {
   readonly path: string;
   readonly query: URLSearchParams;
 }
 
-const read = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+const read = (): ConsoleLocation => ({ path: location.pathname, query: new URLSearchParams(location.search) });
 
-const current = signal(read());
-export const place = computed(() => current.value);
+const currentLocation = signal(read());
+export const consoleLocation = computed(() => currentLocation.value);
 
 addEventListener('popstate', () => {
-  current.value = read();
+  currentLocation.value = read();
 });
 
 /** Opens an address of the console. With `replace`, the address replaces the current history entry. */
-export function go(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  const before = current.value.path;
+export function navigate(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  const before = currentLocation.value.path;
   if (replace) history.replaceState(null, '', address);
   else history.pushState(null, '', address);
-  current.value = read();
-  if (!replace && current.value.path !== before) scrollTo(0, 0);
+  currentLocation.value = read();
+  if (!replace && currentLocation.value.path !== before) scrollTo(0, 0);
 }
 
 /** Returns the address of a page with query parameters; null parameters are omitted. */
-export function addressOf(path: string, query: Readonly<Record<string, string | null>> = {}): string {
+export function formatAddress(path: string, query: Readonly<Record<string, string | null>> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
   const text = new URLSearchParams(given).toString();
   return text === '' ? path : `${path}?${text}`;
@@ -33,18 +33,18 @@ export function addressOf(path: string, query: Readonly<Record<string, string | 
 
 /** Returns the address of the current page with changed parameters. */
 export function addQuery(changes: Readonly<Record<string, string | null>>): string {
-  const { path, query } = current.value;
-  return addressOf(path, { ...Object.fromEntries(query), ...changes });
+  const { path, query } = currentLocation.value;
+  return formatAddress(path, { ...Object.fromEntries(query), ...changes });
 }
 
 /** Returns a query parameter of the current address; null if it is absent. */
-export function parameter(name: string): string | null {
-  return current.value.query.get(name);
+export function getParameter(name: string): string | null {
+  return currentLocation.value.query.get(name);
 }
 
 /** Changes query parameters of the address without a new history entry. */
 export function setParameters(changes: Readonly<Record<string, string | null>>): void {
-  go(addQuery(changes), { replace: true });
+  navigate(addQuery(changes), { replace: true });
 }
 
 /** Returns true if an address belongs to the console, not to the API or another site. */
@@ -70,7 +70,7 @@ export function followLinks(): void {
     if (!isOwn(address)) return;
     event.preventDefault();
     // A pinned part in an iframe opens links as whole pages.
-    if (parent === globalThis.window) go(address.pathname + address.search);
+    if (parent === globalThis.window) navigate(address.pathname + address.search);
     else parent.location.assign(address.pathname + address.search);
   });
 }

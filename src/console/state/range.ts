@@ -1,11 +1,11 @@
-import { monthsBefore } from '../words/dates.js';
+import { subtractMonths } from '../words/dates.js';
 import { createStoredList } from './kept.js';
-import { go, parameter, addQuery } from './place.js';
+import { navigate, getParameter, addQuery } from './place.js';
 
 /** Returns the date range in the address; null for all dates. */
 export function findChosenRange(): { readonly from: string; readonly to: string } | null {
-  const from = parameter('from');
-  const to = parameter('to');
+  const from = getParameter('from');
+  const to = getParameter('to');
   return from === null || to === null ? null : { from, to };
 }
 
@@ -14,7 +14,7 @@ export function chooseRange(range: { readonly from: string; readonly to: string 
   const before = findChosenRange();
   if (before?.from === range?.from && before?.to === range?.to) return;
   if (range !== null) recordRange(range);
-  go(addQuery({ from: range?.from ?? null, to: range?.to ?? null }));
+  navigate(addQuery({ from: range?.from ?? null, to: range?.to ?? null }));
 }
 
 interface DateRange {
@@ -39,13 +39,13 @@ export interface Preset {
   from(end: string): string;
 }
 
-const back = (months: number) => (end: string) => monthsBefore(end, months);
+const createRangeBack = (months: number) => (end: string) => subtractMonths(end, months);
 
 export const PRESETS: readonly Preset[] = [
-  { id: '1m', text: '1M', from: back(1) },
-  { id: '3m', text: '3M', from: back(3) },
+  { id: '1m', text: '1M', from: createRangeBack(1) },
+  { id: '3m', text: '3M', from: createRangeBack(3) },
   { id: 'ytd', text: 'YTD', from: (end) => `${Number(end.slice(0, 4)) - 1}-12-31` },
-  { id: '1y', text: '1Y', from: back(12) },
-  { id: '3y', text: '3Y', from: back(36) },
-  { id: '5y', text: '5Y', from: back(60) },
+  { id: '1y', text: '1Y', from: createRangeBack(12) },
+  { id: '3y', text: '3Y', from: createRangeBack(36) },
+  { id: '5y', text: '5Y', from: createRangeBack(60) },
 ];

@@ -11,9 +11,9 @@ const RECENT_MAX = 30;
 const { items, set } = createStoredList<Visit>('divisor.visits', RECENT_MAX);
 
 /** Visited pages, newest last. */
-export const recent = items;
+export const recentVisits = items;
 
-export function noteVisit(visit: Visit): void {
+export function addVisit(visit: Visit): void {
   set([...items.peek().filter(({ address }) => address !== visit.address), visit]);
 }
 

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { OnRefusal } from './actions.js';
-import { world } from './resource.js';
+import { worldVersion } from './resource.js';
 import type { Trouble } from './service.js';
 
 /** A refused request and the component that sent it. */
@@ -13,24 +13,24 @@ interface RefusedRequest {
 }
 
 /** The last request if it was refused. The next request clears it. */
-const last = signal<RefusedRequest | null>(null);
+const lastRefusal = signal<RefusedRequest | null>(null);
 
 /** Clears the refusal of a busy service after a change, because the service may accept the request now. */
 effect(() => {
-  void world.value;
-  if (last.peek()?.trouble.retrySeconds != null) last.value = null;
+  void worldVersion.value;
+  if (lastRefusal.peek()?.trouble.retrySeconds != null) lastRefusal.value = null;
 });
 
 /** Returns the refusal of the last request about a subject; null if there is none. */
-export const refusalAbout = (about: string): Trouble | null =>
-  last.value?.about === about ? last.value.trouble : null;
+export const findRefusal = (about: string): Trouble | null =>
+  lastRefusal.value?.about === about ? lastRefusal.value.trouble : null;
 
 /** Clears the refusal because the request was changed. */
 export function forgetRefusal(about: string): void {
-  if (last.value?.about === about) last.value = null;
+  if (lastRefusal.value?.about === about) lastRefusal.value = null;
 }
 
-export interface Asking {
+export interface RefusedQuery {
   /** Refusal of the last request from this component. */
   readonly trouble: Trouble | null;
   /** Sends a request about a subject. */
@@ -38,14 +38,14 @@ export interface Asking {
 }
 
 /** Returns a function that sends requests, and the refusal of the last request. */
-export function useAsking(): Asking {
+export function useAsking(): RefusedQuery {
   const [place] = useState({});
   return {
-    trouble: last.value?.place === place ? last.value.trouble : null,
+    trouble: lastRefusal.value?.place === place ? lastRefusal.value.trouble : null,
     ask(about, request) {
-      last.value = null;
+      lastRefusal.value = null;
       return request((trouble) => {
-        last.value = { place, about, trouble };
+        lastRefusal.value = { place, about, trouble };
       });
     },
   };

@@ -1,15 +1,15 @@
 import { effect, signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { isReached, troubleOf, type Trouble } from './service.js';
+import { isReached, createTrouble, type Trouble } from './service.js';
 
 /**
  * Counter that increases whenever displayed data may have changed, for example after a job ended, a document was saved
  * or the service became available.
  */
-export const world = signal(0);
+export const worldVersion = signal(0);
 
 export function notifyChange(): void {
-  world.value++;
+  worldVersion.value++;
 }
 
 /** State of a request and its response. */
@@ -31,50 +31,50 @@ export interface ResourceOptions {
 }
 
 /** Number of pending requests, without those that wait for others. */
-const busy = signal(0);
+const busyCount = signal(0);
 /** True if no request has been pending for `SETTLED_MS`. */
-const settled = signal(false);
+const isSettled = signal(false);
 /** Time in milliseconds within which a response may cause further requests of a page. */
 const SETTLED_MS = 40;
 effect(() => {
-  if (busy.value > 0) {
-    settled.value = false;
+  if (busyCount.value > 0) {
+    isSettled.value = false;
     return undefined;
   }
   const timer = setTimeout(() => {
-    settled.value = true;
+    isSettled.value = true;
   }, SETTLED_MS);
   return () => clearTimeout(timer);
 });
 
 /** Responses requested while the page was still loading, by key. */
-const primed = new Map<string, Promise<unknown>>();
+const prefetched = new Map<string, Promise<unknown>>();
 
 /**
  * Sends the first request of a page before the page is loaded.
  * @param key key of the request, as the page uses it
  */
-export function prime<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
-  if (primed.has(key)) return;
+export function prefetch<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
+  if (prefetched.has(key)) return;
   const answer = ask(new AbortController().signal);
   answer.catch(() => undefined); // the page handles the error
-  primed.set(key, answer);
+  prefetched.set(key, answer);
 }
 
 /** Earlier responses, so that a page visited again is shown immediately. */
-const seen = new Map<string, unknown>();
+const seenValues = new Map<string, unknown>();
 const SEEN_MAX = 60;
 
 function keep(key: string, data: unknown): void {
-  seen.delete(key);
-  seen.set(key, data);
-  const [oldest] = seen.keys();
-  if (seen.size > SEEN_MAX && oldest !== undefined) seen.delete(oldest);
+  seenValues.delete(key);
+  seenValues.set(key, data);
+  const [oldest] = seenValues.keys();
+  if (seenValues.size > SEEN_MAX && oldest !== undefined) seenValues.delete(oldest);
 }
 
 /** Discards the earlier responses after a change of the key, which may give access to other data. */
 export function forgetSeen(): void {
-  seen.clear();
+  seenValues.clear();
 }
 
 /**
@@ -98,7 +98,7 @@ export function useResource<T>(
 
   useSignalEffect(() => {
     void turn.value;
-    if (follows) void world.value;
+    if (follows) void worldVersion.value;
     const asked = wanted.value;
     if (asked === null) {
       data.value = undefined;
@@ -106,11 +106,11 @@ export function useResource<T>(
       isLoading.value = false;
       return undefined;
     }
-    if (isLater && !seen.has(asked) && !settled.peek()) {
-      void settled.value; // sends the request again when `settled` changes
+    if (isLater && !seenValues.has(asked) && !isSettled.peek()) {
+      void isSettled.value; // sends the request again when `settled` changes
       return undefined;
     }
-    const known = seen.get(asked) as T | undefined;
+    const known = seenValues.get(asked) as T | undefined;
     if (known !== undefined || (!keeps && question.asked !== asked)) data.value = known;
     question.asked = asked;
     const retry = () => void turn.value++;
@@ -126,12 +126,12 @@ export function useResource<T>(
 }
 
 /** Adds the announcement of the automatic retry to the message of a failed read request. */
-const askedAgain = (trouble: Trouble): Trouble =>
+const toRetriedTrouble = (trouble: Trouble): Trouble =>
   trouble.code === null && trouble.retrySeconds !== null
     ? { ...trouble, message: `${trouble.message} The page retries automatically.` }
     : trouble;
 
-interface Answering<T> {
+interface PendingRequest<T> {
   readonly key: string;
   readonly ask: (signal: AbortSignal) => Promise<T>;
   readonly isLater: boolean;
@@ -145,17 +145,17 @@ interface Answering<T> {
  * Sends a request and stores its outcome in signals.
  * @returns a function that aborts the request
  */
-function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: Answering<T>): () => void {
+function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: PendingRequest<T>): () => void {
   const given = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
-  const early = primed.get(key) as Promise<T> | undefined; // the response has the key of this request
-  primed.delete(key);
+  const early = prefetched.get(key) as Promise<T> | undefined; // the response has the key of this request
+  prefetched.delete(key);
   const answered = early ?? ask(given.signal);
   if (!isLater) {
-    busy.value = busy.peek() + 1;
+    busyCount.value = busyCount.peek() + 1;
     const end = () => {
-      busy.value = busy.peek() - 1;
+      busyCount.value = busyCount.peek() - 1;
     };
     answered.then(end, end);
   }
@@ -170,9 +170,9 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: A
     (thrown: unknown) => {
       if (given.signal.aborted) return;
       isLoading.value = false;
-      const told = askedAgain(troubleOf(thrown));
+      const told = toRetriedTrouble(createTrouble(thrown));
       // Data of another request must not be shown together with the error of this request.
-      if (told.retrySeconds === null && !seen.has(key)) data.value = undefined;
+      if (told.retrySeconds === null && !seenValues.has(key)) data.value = undefined;
       // An unreachable service is reported once, in a banner. Loaded data is kept.
       if (isReached.peek() || data.peek() === undefined) trouble.value = told;
       if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);

@@ -1,13 +1,13 @@
 import { computed, signal } from '@preact/signals';
 import { createDivisorClient, DivisorError, UnreachableError } from '#clients/typescript/divisor.js';
-import { lookForSession, addToken } from './session.js';
+import { readSession, addToken } from './session.js';
 
-void lookForSession();
+void readSession();
 
 /** Session storage key of the API key, which is kept while the tab is open. */
-const KEY_PLACE = 'divisor.key';
+const KEY_ENTRY = 'divisor.key';
 
-const keyKept = signal(sessionStorage.getItem(KEY_PLACE) ?? undefined);
+const storedKey = signal(sessionStorage.getItem(KEY_ENTRY) ?? undefined);
 
 /** True if the last request reached the service. */
 export const isReached = signal(true);
@@ -22,7 +22,7 @@ const trackReachability: typeof fetch = async (input, init) => {
     isReached.value = true;
     // The body of an aborted request cannot be read; the state is then unchanged.
     if (response.status === 401)
-      keyWanted.value = (await sentenceOf(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
+      keyWanted.value = (await readSentence(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
     return response;
   } catch (failure) {
     if (init?.signal?.aborted !== true) isReached.value = false;
@@ -30,30 +30,30 @@ const trackReachability: typeof fetch = async (input, init) => {
   }
 };
 
-async function sentenceOf(response: Response): Promise<string | undefined> {
+async function readSentence(response: Response): Promise<string | undefined> {
   const body = (await response.json().catch(() => null)) as { readonly error?: { readonly message?: string } } | null;
   return body?.error?.message;
 }
 
 /** Client of the service from which this page was loaded. */
 export const service = computed(() =>
-  createDivisorClient({ url: location.origin, key: keyKept.value, fetch: trackReachability }),
+  createDivisorClient({ url: location.origin, key: storedKey.value, fetch: trackReachability }),
 );
 
 /** Channel name for tabs with the same API key, which share job states. */
-export const sharedName = computed(() => `divisor.jobs ${keyKept.value ?? ''}`);
+export const sharedName = computed(() => `divisor.jobs ${storedKey.value ?? ''}`);
 
-export const hasKey = computed(() => keyKept.value !== undefined);
+export const hasKey = computed(() => storedKey.value !== undefined);
 
 export function takeKey(key: string): void {
-  sessionStorage.setItem(KEY_PLACE, key);
-  keyKept.value = key;
+  sessionStorage.setItem(KEY_ENTRY, key);
+  storedKey.value = key;
   keyWanted.value = null;
 }
 
 export function forgetKey(): void {
-  sessionStorage.removeItem(KEY_PLACE);
-  keyKept.value = undefined;
+  sessionStorage.removeItem(KEY_ENTRY);
+  storedKey.value = undefined;
 }
 
 /** An error that is shown to the user. */
@@ -75,10 +75,10 @@ const RETRY_SECONDS = 3;
 const isPassing = ({ status }: DivisorError): boolean => status === 503 || status === 429;
 
 /** Error messages of browsers about a script that could not be loaded. */
-const OF_SCRIPTS = /dynamically imported module|importing a module script/i;
+const SCRIPT_FAILURE = /dynamically imported module|importing a module script/i;
 const SCRIPT_MISSING = 'This part of the console could not be loaded. Reload the page.';
 
-export function troubleOf(thrown: unknown): Trouble {
+export function createTrouble(thrown: unknown): Trouble {
   const nothing = { findings: [], detail: null, requestId: null, status: null, retrySeconds: null };
   if (thrown instanceof DivisorError) {
     const { code, findings, detail, requestId, status } = thrown;
@@ -93,5 +93,5 @@ export function troubleOf(thrown: unknown): Trouble {
       retrySeconds: RETRY_SECONDS,
     };
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return { ...nothing, message: OF_SCRIPTS.test(message) ? SCRIPT_MISSING : message, code: null };
+  return { ...nothing, message: SCRIPT_FAILURE.test(message) ? SCRIPT_MISSING : message, code: null };
 }

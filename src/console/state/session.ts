@@ -14,7 +14,7 @@ interface SessionView {
 export const session = signal<SessionView | null>(null);
 
 /** Reads the session of the signed-in user, if there is one. */
-export async function lookForSession(): Promise<void> {
+export async function readSession(): Promise<void> {
   const response = await fetch('/auth/session').catch(() => undefined);
   const isThere = response?.ok === true && response.headers.get('content-type')?.includes('json') === true;
   session.value = isThere ? ((await response.json()) as SessionView) : null; // the service defines this response

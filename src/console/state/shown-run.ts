@@ -1,13 +1,13 @@
-import { addressOf, parameter } from './place.js';
+import { formatAddress, getParameter } from './place.js';
 
 /** Returns the query parameters of the displayed run: the run in the address, or none for the latest run. */
 export function readShownRun(): { readonly run_id?: string } {
-  const run = parameter('run_id');
+  const run = getParameter('run_id');
   return run === null ? {} : { run_id: run };
 }
 
 /** Returns the resource key of the displayed run of an index. */
-export const runKey = (id: string): string => `${id} ${parameter('run_id') ?? ''}`;
+export const runKey = (id: string): string => `${id} ${getParameter('run_id') ?? ''}`;
 
 /** Adds the displayed run to an address. */
-export const ofShownRun = (path: string): string => addressOf(path, { run_id: parameter('run_id') });
+export const formatShownRunPath = (path: string): string => formatAddress(path, { run_id: getParameter('run_id') });

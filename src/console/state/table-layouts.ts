@@ -14,31 +14,31 @@ export interface TableLayout {
   readonly group: string | null;
 }
 
-export const PLAIN: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
+export const DEFAULT_LAYOUT: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
 
-const LAYOUTS_PLACE = 'divisor.tables';
+const LAYOUTS_ENTRY = 'divisor.tables';
 /** Maximum number of stored layouts; the oldest layout is dropped. */
 const LAYOUTS_MAX = 60;
 
-const layouts = signal<Readonly<Record<string, TableLayout>>>(readKept());
+const layouts = signal<Readonly<Record<string, TableLayout>>>(readStoredLayouts());
 
-function readKept(): Record<string, TableLayout> {
+function readStoredLayouts(): Record<string, TableLayout> {
   try {
-    const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_PLACE) ?? '{}');
-    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // written by `keepLayout`
+    const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_ENTRY) ?? '{}');
+    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // written by `storeLayout`
   } catch {
     return {};
   }
 }
 
 /** Returns the layout of a table. */
-export const layoutOf = (table: string): TableLayout => ({ ...PLAIN, ...layouts.value[table] });
+export const getLayout = (table: string): TableLayout => ({ ...DEFAULT_LAYOUT, ...layouts.value[table] });
 
 /** Stores the layout of a table in this browser. */
-export function keepLayout(table: string, layout: TableLayout): void {
+export function storeLayout(table: string, layout: TableLayout): void {
   const { [table]: _, ...others } = layouts.peek();
-  const isPlain = JSON.stringify(layout) === JSON.stringify(PLAIN);
+  const isPlain = JSON.stringify(layout) === JSON.stringify(DEFAULT_LAYOUT);
   const all = Object.entries(isPlain ? others : { ...others, [table]: layout }).slice(-LAYOUTS_MAX);
   layouts.value = Object.fromEntries(all);
-  localStorage.setItem(LAYOUTS_PLACE, JSON.stringify(layouts.peek()));
+  localStorage.setItem(LAYOUTS_ENTRY, JSON.stringify(layouts.peek()));
 }

@@ -2,7 +2,7 @@
  * Options of a group of tabs. The browser selects one visible tab as the leader; when it is hidden or closed, another
  * tab becomes the leader.
  */
-interface Sharing<M> {
+interface TabSharing<M> {
   /** Name shared by the tabs of the group. */
   readonly name: string;
   /** Signal that removes this tab from the group. */
@@ -20,7 +20,7 @@ export const canShare = (): boolean => 'locks' in navigator && typeof BroadcastC
  * Joins a group of tabs in which only the leader does the work.
  * @returns a promise that is resolved when this tab has left the group
  */
-export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: Sharing<M>, first: M): Promise<void> {
+export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: TabSharing<M>, first: M): Promise<void> {
   const channel = new BroadcastChannel(name);
   const tell = (message: M) => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin to be named

@@ -4,15 +4,15 @@ import { isPrinting } from './printing.js';
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
-const THEME_PLACE = 'divisor.theme';
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const systemIsDark = signal(dark.matches);
-dark.addEventListener('change', ({ matches }) => {
+const THEME_ENTRY = 'divisor.theme';
+const darkMedia = matchMedia('(prefers-color-scheme: dark)');
+const systemIsDark = signal(darkMedia.matches);
+darkMedia.addEventListener('change', ({ matches }) => {
   systemIsDark.value = matches;
 });
 
-const kept = localStorage.getItem(THEME_PLACE);
-export const theme = signal<Theme>(THEMES.find((known) => known === kept) ?? 'system');
+const storedTheme = localStorage.getItem(THEME_ENTRY);
+export const theme = signal<Theme>(THEMES.find((known) => known === storedTheme) ?? 'system');
 
 /** Current theme; the light theme is used for printing. */
 export const shade = computed(() => {
@@ -28,5 +28,5 @@ export function startTheme(): void {
 
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen;
-  localStorage.setItem(THEME_PLACE, chosen);
+  localStorage.setItem(THEME_ENTRY, chosen);
 }

@@ -13,10 +13,10 @@ export const toasts = signal<readonly Toast[]>([]);
 
 const SHOWN_MS = 8_000;
 const SHOWN_MAX = 4;
-let next = 1;
+let nextId = 1;
 
-export function say(kind: Toast['kind'], text: string, link?: Toast['link']): void {
-  const id = next++;
+export function showToast(kind: Toast['kind'], text: string, link?: Toast['link']): void {
+  const id = nextId++;
   toasts.value = [...toasts.value, { id, kind, text, link }].slice(-SHOWN_MAX);
   setTimeout(() => dismiss(id), SHOWN_MS);
 }

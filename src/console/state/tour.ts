@@ -8,23 +8,23 @@ interface Step {
   address(index: string): string;
 }
 
-const page = (tab: string) => (index: string) => `/console/indices/${encodeURIComponent(index)}${tab}`;
+const createTourPage = (tab: string) => (index: string) => `/console/indices/${encodeURIComponent(index)}${tab}`;
 
 export const STEPS: readonly Step[] = [
   {
     title: 'Level and figures',
     text: 'Choose a range with the buttons or drag over a chart; every figure of the page follows. Back returns to the earlier range.',
-    address: page(''),
+    address: createTourPage(''),
   },
   {
     title: 'Constituents',
     text: 'Select a security to see why it is in the index and how its weight came about, rule by rule.',
-    address: page('?tab=constituents'),
+    address: createTourPage('?tab=constituents'),
   },
   {
     title: 'Definition',
     text: 'Change a rule: the preview shows the resulting securities and weights at once. Nothing is stored before you save.',
-    address: page('/edit'),
+    address: createTourPage('/edit'),
   },
   {
     title: 'Optimise',

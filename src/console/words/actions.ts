@@ -1,7 +1,7 @@
 import type { IndexAction } from '#clients/typescript/divisor.js';
-import { formatAtMost, figure, formatMoney } from './numbers.js';
+import { formatAtMost, formatFigure, formatMoney } from './numbers.js';
 
-const CASH: ReadonlySet<string> = new Set([
+const CASH_TYPES: ReadonlySet<string> = new Set([
   'DIVIDEND',
   'SPECIAL_DIVIDEND',
   'RETURN_OF_CAPITAL',
@@ -10,7 +10,7 @@ const CASH: ReadonlySet<string> = new Set([
   'ACQUISITION',
 ]);
 /** Types of actions that distribute additional shares. */
-export const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
+export const SHARE_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
 /** Maximum number of decimals of amounts and ratios, as in the data. */
 const DIGITS = 6;
@@ -20,9 +20,13 @@ const DIGITS = 6;
  * ratios without a unit.
  * @param currency currency of a cash amount; null if unknown
  */
-export function actionValue(type: IndexAction['type'], value: number | null, currency: string | null = null): string {
-  if (value === null) return figure(value);
-  if (CASH.has(type)) return `${formatMoney(formatAtMost(value, DIGITS), currency)} a share`;
+export function formatActionValue(
+  type: IndexAction['type'],
+  value: number | null,
+  currency: string | null = null,
+): string {
+  if (value === null) return formatFigure(value);
+  if (CASH_TYPES.has(type)) return `${formatMoney(formatAtMost(value, DIGITS), currency)} a share`;
   if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
-  return SHARES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : figure(value);
+  return SHARE_TYPES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : formatFigure(value);
 }

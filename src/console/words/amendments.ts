@@ -4,9 +4,9 @@
  */
 
 import {
-  differences,
+  listDifferences,
   isObject,
-  valueAt,
+  getValueAt,
   addValue,
   type Difference,
   type Json,
@@ -15,7 +15,7 @@ import {
 } from './paths.js';
 
 /** Members that an amendment can change, as in the contract. */
-export const AMENDABLE: readonly string[] = [
+export const AMENDABLE_MEMBERS: readonly string[] = [
   'universe',
   'rebalance',
   'reviews',
@@ -30,7 +30,7 @@ export const AMENDABLE: readonly string[] = [
 export const FIXED_TREATMENT: readonly string[] = ['dividends', 'reinvestment'];
 
 /** Members that do not affect closes. */
-const DESCRIPTIVE: readonly string[] = ['name', 'description', 'tags'];
+const DESCRIPTIVE_MEMBERS: readonly string[] = ['name', 'description', 'tags'];
 
 /** Changes of a definition, split by their effect on published closes. */
 export interface SortedChanges {
@@ -45,14 +45,14 @@ export interface SortedChanges {
  * @param through last published close
  */
 export function sortChanges(before: JsonObject, after: JsonObject, through: string): SortedChanges {
-  const changes = differences(before, after).filter(
+  const changes = listDifferences(before, after).filter(
     ({ path: [member], ...values }) =>
       !(isEmpty(values.before) && isEmpty(values.after)) &&
-      !DESCRIPTIVE.includes(String(member)) &&
+      !DESCRIPTIVE_MEMBERS.includes(String(member)) &&
       !(member === 'amendments' && areLater(before, after, through)),
   );
   const isFixed = ({ path: [member, part, name] }: Difference): boolean =>
-    !AMENDABLE.includes(String(member)) || (part === 'treatment' && FIXED_TREATMENT.includes(String(name)));
+    !AMENDABLE_MEMBERS.includes(String(member)) || (part === 'treatment' && FIXED_TREATMENT.includes(String(name)));
   return { amendable: changes.filter((change) => !isFixed(change)), fixed: changes.filter(isFixed) };
 }
 
@@ -62,12 +62,12 @@ const isEmpty = (value: Json | undefined): boolean =>
 
 /** Returns true if the only change is the addition of amendments after the published closes. */
 function areLater(before: JsonObject, after: JsonObject, through: string): boolean {
-  const [known, all] = [amendmentsOf(before), amendmentsOf(after)];
+  const [known, all] = [listAmendments(before), listAmendments(after)];
   const isKept = JSON.stringify(all.slice(0, known.length)) === JSON.stringify(known);
   return isKept && all.slice(known.length).every(({ effective_from: from }) => String(from) > through);
 }
 
-const amendmentsOf = ({ amendments }: JsonObject): readonly JsonObject[] =>
+const listAmendments = ({ amendments }: JsonObject): readonly JsonObject[] =>
   Array.isArray(amendments) ? (amendments as readonly Json[]).filter(isObject) : [];
 
 interface AmendedDefinition {
@@ -86,12 +86,12 @@ export function computeDefinitionsOn(
   { before, after, amendable }: AmendedDefinition,
 ): { readonly inForce: JsonObject; readonly amended: JsonObject } {
   const { amendments: _, ...first } = before;
-  const inForce = amendmentsOf(before)
+  const inForce = listAmendments(before)
     .filter(({ effective_from: from }) => String(from) <= date)
     .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // a merge patch of an object returns an object
   const amended = amendable.reduce<Json>((text, { path }) => {
     const own = cutAtChangedList(path, before, inForce);
-    return addValue(text, own, valueAt(after, own));
+    return addValue(text, own, getValueAt(after, own));
   }, inForce) as JsonObject; // replacing members of an object returns an object
   return { inForce, amended };
 }
@@ -101,7 +101,7 @@ function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): 
   const at = path.findIndex(
     (step, k) =>
       typeof step === 'number' &&
-      JSON.stringify(valueAt(before, path.slice(0, k))) !== JSON.stringify(valueAt(inForce, path.slice(0, k))),
+      JSON.stringify(getValueAt(before, path.slice(0, k))) !== JSON.stringify(getValueAt(inForce, path.slice(0, k))),
   );
   return at === -1 ? path : path.slice(0, at);
 }
@@ -110,12 +110,12 @@ function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): 
 export function addAmendment(date: string, terms: JsonObject, changed: AmendedDefinition): JsonObject {
   const { before, after } = changed;
   const { inForce, amended } = computeDefinitionsOn(date, changed);
-  const amendment = { ...terms, effective_from: date, changes: patchBetween(inForce, amended) };
-  const described = Object.fromEntries(DESCRIPTIVE.map((member) => [member, after[member]]));
+  const amendment = { ...terms, effective_from: date, changes: createPatch(inForce, amended) };
+  const described = Object.fromEntries(DESCRIPTIVE_MEMBERS.map((member) => [member, after[member]]));
   return {
     ...before,
     ...described,
-    amendments: [...amendmentsOf(before), amendment].toSorted((a, b) =>
+    amendments: [...listAmendments(before), amendment].toSorted((a, b) =>
       String(a['effective_from']) < String(b['effective_from']) ? -1 : 1,
     ),
   };
@@ -138,13 +138,13 @@ function mergePatch(target: Json | undefined, patch: Json): Json {
  * Returns the JSON merge patch between two objects.
  * @source RFC 7396
  */
-export function patchBetween(before: JsonObject, after: JsonObject): JsonObject {
+export function createPatch(before: JsonObject, after: JsonObject): JsonObject {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return Object.fromEntries(
     names.flatMap((name) => {
       const [was, is] = [before[name], after[name]];
       if (JSON.stringify(was) === JSON.stringify(is)) return [];
-      return [[name, isObject(was) && isObject(is) ? patchBetween(was, is) : (is ?? null)] as const];
+      return [[name, isObject(was) && isObject(is) ? createPatch(was, is) : (is ?? null)] as const];
     }),
   );
 }

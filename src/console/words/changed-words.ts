@@ -1,11 +1,11 @@
 /** A sentence as the words before a change, the changed words, and the words after it. */
-type Marked = readonly [before: string, changed: string, after: string];
+type MarkedWord = readonly [before: string, changed: string, after: string];
 
 /**
  * Marks the words of a sentence that differ from the most similar of other sentences. A sentence that shares less than
  * half of its words with all of them is marked as a whole.
  */
-export function markChange(text: string, others: readonly string[]): Marked {
+export function markChange(text: string, others: readonly string[]): MarkedWord {
   const words = text.split(/(?<= )/);
   let best: readonly [start: number, end: number] = [0, words.length];
   for (const other of others) {

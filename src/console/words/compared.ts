@@ -3,18 +3,18 @@
 type Levels = readonly (number | null)[];
 
 /** Returns the number of sessions per year: 365 for markets that trade on weekends, otherwise 252. */
-export const sessionsOfYear = (dates: readonly string[]): number =>
+export const countSessionsOfYear = (dates: readonly string[]): number =>
   dates.some((date) => new Date(date).getUTCDay() % 6 === 0) ? 365 : 252;
 
 /** Returns the simple returns between consecutive levels; null if a level is missing. */
-export const returnsOf = (levels: Levels): readonly (number | null)[] =>
+export const computeReturns = (levels: Levels): readonly (number | null)[] =>
   levels.slice(1).map((level, t) => {
     const before = levels[t] ?? null;
     return level === null || before === null ? null : level / before - 1;
   });
 
 /** Returns the drawdowns: each level divided by the highest level so far, minus 1. */
-export function drawdownsOf(levels: Levels): readonly (number | null)[] {
+export function computeDrawdowns(levels: Levels): readonly (number | null)[] {
   let peak = 0;
   return levels.map((level) => {
     if (level === null) return null;
@@ -27,7 +27,7 @@ export function drawdownsOf(levels: Levels): readonly (number | null)[] {
  * Returns the return of each calendar year, measured from the last level of the previous year. The first year is
  * measured from its first level.
  */
-export function calendarYears(dates: readonly string[], levels: Levels): ReadonlyMap<string, number> {
+export function computeCalendarYears(dates: readonly string[], levels: Levels): ReadonlyMap<string, number> {
   const years = new Map<string, number>();
   let base: number | null = null;
   let last: number | null = null;
@@ -46,11 +46,12 @@ export function calendarYears(dates: readonly string[], levels: Levels): Readonl
   return years;
 }
 
-const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+const computeMean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Computes the sample covariance. */
-function covariance(a: readonly number[], b: readonly number[]): number {
-  const [meanA, meanB] = [meanOf(a), meanOf(b)];
+function computeCovariance(a: readonly number[], b: readonly number[]): number {
+  const [meanA, meanB] = [computeMean(a), computeMean(b)];
   // `b` has the length of `a`
   return a.reduce((sum, value, t) => sum + (value - meanA) * (b[t]! - meanB), 0) / (a.length - 1);
 }
@@ -64,26 +65,26 @@ export interface Relative {
 }
 
 /** Computes the measures of one series relative to another, on the sessions with returns of both. */
-export function relativeTo(own: Levels, reference: Levels, sessions: number): Relative {
-  return relativeOf(returnsOf(own), returnsOf(reference), sessions);
+export function compareWith(own: Levels, reference: Levels, sessions: number): Relative {
+  return createRelative(computeReturns(own), computeReturns(reference), sessions);
 }
 
-function relativeOf(own: Levels, reference: Levels, sessions: number): Relative {
-  const [a, b] = pairValues(own, reference);
+function createRelative(own: Levels, reference: Levels, sessions: number): Relative {
+  const [a, b] = pairLevels(own, reference);
   if (a.length < 2)
     return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
-  const [own2, both, reference2] = [covariance(a, a), covariance(a, b), covariance(b, b)];
+  const [own2, both, reference2] = [computeCovariance(a, a), computeCovariance(a, b), computeCovariance(b, b)];
   const differences = a.map((value, t) => value - b[t]!); // `b` has the length of `a`
   return {
     correlation: own2 > 0 && reference2 > 0 ? both / Math.sqrt(own2 * reference2) : null,
     beta: reference2 > 0 ? both / reference2 : null,
-    trackingErrorAnnual: Math.sqrt(covariance(differences, differences) * sessions),
-    upCapture: capture(a, b, (value) => value > 0),
-    downCapture: capture(a, b, (value) => value < 0),
+    trackingErrorAnnual: Math.sqrt(computeCovariance(differences, differences) * sessions),
+    upCapture: computeCapture(a, b, (value) => value > 0),
+    downCapture: computeCapture(a, b, (value) => value < 0),
   };
 }
 
-function pairValues(a: readonly (number | null)[], b: readonly (number | null)[]): [number[], number[]] {
+function pairLevels(a: readonly (number | null)[], b: readonly (number | null)[]): [number[], number[]] {
   const both = a.flatMap((value, t) => {
     const other = b[t] ?? null;
     return value === null || other === null ? [] : [[value, other] as const];
@@ -95,7 +96,7 @@ function pairValues(a: readonly (number | null)[], b: readonly (number | null)[]
  * Computes the capture ratio: the geometric mean return divided by that of the reference, on the sessions with one sign
  * of the reference return.
  */
-function capture(
+function computeCapture(
   own: readonly number[],
   reference: readonly number[],
   isOn: (value: number) => boolean,
@@ -118,13 +119,13 @@ export function computeRolling(
   levels: Levels,
   { reference, window, sessions }: RollingTerms,
 ): Levels {
-  const [all, others] = [returnsOf(levels), returnsOf(reference)];
+  const [all, others] = [computeReturns(levels), computeReturns(reference)];
   return levels.map((_, t) => {
     if (t < window) return null;
     const own = all.slice(t - window, t);
-    if (measure !== 'volatility') return relativeOf(own, others.slice(t - window, t), sessions)[measure];
+    if (measure !== 'volatility') return createRelative(own, others.slice(t - window, t), sessions)[measure];
     const returns = own.filter((value) => value !== null);
-    return returns.length < 2 ? null : Math.sqrt(covariance(returns, returns) * sessions);
+    return returns.length < 2 ? null : Math.sqrt(computeCovariance(returns, returns) * sessions);
   });
 }
 
@@ -135,7 +136,7 @@ interface RollingTerms {
 }
 
 /** Returns the common weight of two portfolios: the sum over all securities of the smaller weight. */
-export function overlapOf(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
+export function countOverlap(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
   let sum = 0;
   for (const [name, weight] of a) sum += Math.max(0, Math.min(weight, b.get(name) ?? 0));
   return sum;

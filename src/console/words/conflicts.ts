@@ -1,4 +1,4 @@
-import { differences, pathText, valueAt, addValue, type Json, type JsonObject, type Path } from './paths.js';
+import { listDifferences, formatPath, getValueAt, addValue, type Json, type JsonObject, type Path } from './paths.js';
 
 /** A field in which two versions of a document differ. */
 export interface ChangedField {
@@ -25,13 +25,13 @@ interface Versions {
  * other version changed as a whole, the whole field is returned.
  */
 export function listChangedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
-  const own = pathsOf(base, mine);
-  const other = pathsOf(base, theirs);
-  const outermost = [...new Map([...own, ...other].map((path) => [pathText(path), path])).values()].filter(
+  const own = listPaths(base, mine);
+  const other = listPaths(base, theirs);
+  const outermost = [...new Map([...own, ...other].map((path) => [formatPath(path), path])).values()].filter(
     (path, _, all) => !all.some((outer) => outer.length < path.length && isWithin(path, outer)),
   );
   return outermost.flatMap((path) => {
-    const [before, yours, others] = [valueAt(base, path), valueAt(mine, path), valueAt(theirs, path)];
+    const [before, yours, others] = [getValueAt(base, path), getValueAt(mine, path), getValueAt(theirs, path)];
     if (JSON.stringify(yours) === JSON.stringify(others)) return [];
     const isOwn = own.some((one) => isWithin(one, path));
     const isOther = other.some((one) => isWithin(one, path));
@@ -39,8 +39,8 @@ export function listChangedFields({ base, mine, theirs }: Versions): readonly Ch
   });
 }
 
-const pathsOf = (before: JsonObject, after: JsonObject): readonly Path[] =>
-  differences(before, after).map(({ path }) => path);
+const listPaths = (before: JsonObject, after: JsonObject): readonly Path[] =>
+  listDifferences(before, after).map(({ path }) => path);
 
 const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => step === path[i]);
 
@@ -48,8 +48,8 @@ const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => 
  * Returns the version whose value a field takes: the selected version, or the only version that changed the field.
  * Returns null if both changed it and none is selected.
  */
-export const sideOf = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
-  chosen.get(pathText(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
+export const findSide = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
+  chosen.get(formatPath(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 
 /** Returns their version with my values in the selected fields; null while a selection is missing. */
 export function resolve(
@@ -57,8 +57,8 @@ export function resolve(
   fields: readonly ChangedField[],
   chosen: ReadonlyMap<string, Side>,
 ): JsonObject | null {
-  if (fields.some((field) => sideOf(field, chosen) === null)) return null;
+  if (fields.some((field) => findSide(field, chosen) === null)) return null;
   return fields
-    .filter((field) => sideOf(field, chosen) === 'mine')
+    .filter((field) => findSide(field, chosen) === 'mine')
     .reduce<JsonObject>((all, { path, mine }) => addValue(all, path, mine) as JsonObject, theirs); // replacing a member of an object returns an object
 }

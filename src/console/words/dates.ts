@@ -9,21 +9,21 @@ const MS_PER_DAY = 86_400_000;
  * Formats a timestamp as local date and time with the zone, for example `2024-03-15 16:30 +01:00` or `2024-03-15 15:30
  * UTC`.
  */
-export function moment(timestamp: string | null): string {
+export function formatMoment(timestamp: string | null): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
   const date = `${time.getFullYear()}-${padTwo(time.getMonth() + 1)}-${padTwo(time.getDate())}`;
-  return `${date} ${padTwo(time.getHours())}:${padTwo(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
+  return `${date} ${padTwo(time.getHours())}:${padTwo(time.getMinutes())} ${formatZone(-time.getTimezoneOffset())}`;
 }
 
 /** Returns a timestamp as a figure, with the date as its value and the time as its note. */
-export function momentFigure(timestamp: string): { readonly value: string; readonly note: string } {
-  const [value = '', ...time] = moment(timestamp).split(' ');
+export function createMomentFigure(timestamp: string): { readonly value: string; readonly note: string } {
+  const [value = '', ...time] = formatMoment(timestamp).split(' ');
   return { value, note: time.join(' ') };
 }
 
 /** Formats the local time of a timestamp, for example `16:30:05`. */
-export function clock(timestamp: string): string {
+export function formatClock(timestamp: string): string {
   const time = new Date(timestamp);
   return [time.getHours(), time.getMinutes(), time.getSeconds()].map(padTwo).join(':');
 }
@@ -34,14 +34,14 @@ const padTwo = (value: number): string => String(value).padStart(2, '0');
  * Formats a time zone offset.
  * @param minutes minutes east of Greenwich
  */
-export function zoneText(minutes: number): string {
+export function formatZone(minutes: number): string {
   if (minutes === 0) return 'UTC';
   const size = Math.abs(minutes);
   return `${minutes < 0 ? '\u2212' : '+'}${padTwo(Math.floor(size / 60))}:${padTwo(size % 60)}`;
 }
 
 /** Formats a duration, for example `0.4 s`, `12 s`, `3 min 20 s` or `2 h 5 min`. */
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 0.1) return `${Math.max(0, Math.round(1000 * seconds))} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
@@ -52,7 +52,7 @@ export function duration(seconds: number): string {
 }
 
 /** Returns the seconds between two timestamps. Default for the second timestamp: now. */
-export const secondsBetween = (from: string, to: string | null): number =>
+export const computeSecondsBetween = (from: string, to: string | null): number =>
   ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000;
 
 /** Returns true if a text is a valid date, written YYYY-MM-DD. */
@@ -60,15 +60,15 @@ export const isDate = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text) === true;
 
 /** Returns the days from 1970-01-01 to a date YYYY-MM-DD. */
-export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;
+export const parseDayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 
 /** Returns the weekday of a date YYYY-MM-DD as three letters. */
-export const weekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
+export const formatWeekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
 /** Returns the date a number of months before another date. The day is limited to the last day of the month. */
-export function monthsBefore(date: string, months: number): string {
+export function subtractMonths(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
   const first = new Date(Date.UTC(year, month - 1 - months, 1));
   const last = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();

@@ -24,27 +24,27 @@ function parseWords(text: string): (value: Value) => boolean {
   };
 }
 
-const COMPARED = /^(>=|<=|>|<|=)(.+)$/;
+const COMPARISON = /^(>=|<=|>|<|=)(.+)$/;
 
 function parseComparison(text: string, isPercent: boolean): ((value: Value) => boolean) | undefined {
   const [least, most, ...more] = text.split('..');
   if (least !== undefined && most !== undefined && more.length === 0) {
-    const [low, high] = [numberOf(least, isPercent), numberOf(most, isPercent)];
+    const [low, high] = [parseNumber(least, isPercent), parseNumber(most, isPercent)];
     return low === undefined || high === undefined
       ? undefined
       : (value) => typeof value === 'number' && value >= low && value <= high;
   }
-  const match = COMPARED.exec(text);
-  const limit = numberOf(match === null ? text : match[2]!, isPercent);
+  const match = COMPARISON.exec(text);
+  const limit = parseNumber(match === null ? text : match[2]!, isPercent);
   if (limit === undefined) return undefined;
-  const test = TESTS[match?.[1] ?? '='];
+  const test = COMPARISON_TESTS[match?.[1] ?? '='];
   return (value) => typeof value === 'number' && test!(value, limit); // the pattern matches only operators in TESTS
 }
 
 /** Maximum relative difference between a number and its displayed, rounded value. */
 const ROUNDING = 5e-5;
 
-const TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>> = {
+const COMPARISON_TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>> = {
   '>': (value, limit) => value > limit,
   '>=': (value, limit) => value >= limit,
   '<': (value, limit) => value < limit,
@@ -52,7 +52,7 @@ const TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>>
   '=': (value, limit) => Math.abs(value - limit) <= ROUNDING * Math.max(1, Math.abs(limit)),
 };
 
-function numberOf(text: string, isPercent: boolean): number | undefined {
+function parseNumber(text: string, isPercent: boolean): number | undefined {
   const written = text.trim().replace('\u2212', '-').replaceAll(',', '');
   const hasSign = written.endsWith('%');
   const value = Number(hasSign ? written.slice(0, -1) : written);

@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { isUnsaid, pathWords } from './labels.js';
+import { isUnsaid, formatPathLabel } from './labels.js';
 
 /** Returns true if a finding reports a missing value, which is not yet an error in a field that was not edited. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
@@ -20,7 +20,7 @@ export function listNearest(typed: string, accepted: readonly string[]): readonl
   const text = simplify(typed);
   if (text === '') return [];
   return accepted
-    .map((name) => ({ name, distance: distanceOf(text, simplify(name)) }))
+    .map((name) => ({ name, distance: computeDistance(text, simplify(name)) }))
     .filter(({ distance }) => distance <= Math.max(1, text.length / 3))
     .toSorted((a, b) => a.distance - b.distance)
     .slice(0, SUGGESTED_MAX)
@@ -30,7 +30,7 @@ export function listNearest(typed: string, accepted: readonly string[]): readonl
 const simplify = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 
 /** Returns the edit distance of two texts; less than one if one text contains the other. */
-function distanceOf(a: string, b: string): number {
+function computeDistance(a: string, b: string): number {
   if (a === b) return 0;
   if (a.length > 2 && (a.includes(b) || b.includes(a))) return 0.5;
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -63,7 +63,11 @@ function isCalled(text: string, end: number): boolean {
  * `pipeline.weighting.cap is 1.5` becomes `Cap is 1.5` for the field Cap. A finding about a part of the field names the
  * part: `Shocks, SECTOR:Energy must be a number`.
  */
-export function messageAt({ message, path }: Pick<Finding, 'message' | 'path'>, name: string, label: string): string {
+export function formatMessageAt(
+  { message, path }: Pick<Finding, 'message' | 'path'>,
+  name: string,
+  label: string,
+): string {
   if (path === '' || !message.startsWith(`${path} `)) return message;
   const at = path.lastIndexOf(`${name}.`);
   const part = path === name || path.endsWith(`.${name}`) || at < 0 ? '' : `, ${path.slice(at + name.length + 1)}`;
@@ -78,18 +82,18 @@ const isOfDocument = /^[a-z_]+(?:\.[a-z_]+|\[\d+\])*$/;
  * 1.5` becomes `Weighting, Cap is 1.5`.
  * @param field field that shows the finding; its label replaces the member name
  */
-export function plainMessage(
+export function formatMessage(
   { message, path }: Pick<Finding, 'message' | 'path'>,
   field?: { readonly member: string; readonly label: string },
 ): string {
   if (!isOfDocument.test(path) || !message.startsWith(`${path} `))
-    return field === undefined ? message : messageAt({ message, path }, field.member, field.label);
+    return field === undefined ? message : formatMessageAt({ message, path }, field.member, field.label);
   const steps = path.split(/[.[\]]+/).filter(Boolean);
   const named = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
   const at = field === undefined ? -1 : named.lastIndexOf(field.member);
-  if (field === undefined || at < 0) return pathWords(named, undefined) + message.slice(path.length);
+  if (field === undefined || at < 0) return formatPathLabel(named, undefined) + message.slice(path.length);
   const parts = [named.slice(0, at), named.slice(at + 1)].map((part) =>
-    part.every(isUnsaid) ? [] : [pathWords(part, undefined)],
+    part.every(isUnsaid) ? [] : [formatPathLabel(part, undefined)],
   );
   return [...parts[0]!, field.label, ...parts[1]!].join(', ') + message.slice(path.length); // there are two parts
 }

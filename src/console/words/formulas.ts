@@ -1,13 +1,13 @@
 import { isObject, type Json } from './paths.js';
-import { plainText } from './scalars.js';
+import { formatPlainText } from './scalars.js';
 
 /** Returns the text of an expression: the text as it was typed, or the text stored with a tree. */
-export function formulaText(value: Json | undefined): string {
-  if (!isObject(value)) return plainText(value);
+export function formatFormula(value: Json | undefined): string {
+  if (!isObject(value)) return formatPlainText(value);
   const { text, node, name, ...others } = value;
   if (typeof text === 'string') return text;
   const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
-  return isPlain ? name : plainText(value);
+  return isPlain ? name : formatPlainText(value);
 }
 
 export interface Completion {
@@ -16,7 +16,7 @@ export interface Completion {
 }
 
 /** Maximum number of completions shown. */
-const MOST = 8;
+const COMPLETIONS_MAX = 8;
 
 /** Pattern of the word at the end of a text. Names have at most 64 characters. */
 const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
@@ -25,7 +25,7 @@ const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
  * Returns completions of the word at the end of an expression: datapoint names, and function names with an opening
  * bracket.
  */
-export function completionsOf(
+export function listCompletions(
   text: string,
   datapoints: readonly string[],
   functions: readonly { readonly name: string; readonly signature: string; readonly help: string }[],
@@ -37,7 +37,7 @@ export function completionsOf(
   return [
     ...[...new Set(datapoints)].filter(begins).map((name) => ({ insert: name, help: '' })),
     ...[...called].filter(([name]) => begins(name)).map(([name, help]) => ({ insert: `${name}(`, help })),
-  ].slice(0, MOST);
+  ].slice(0, COMPLETIONS_MAX);
 }
 
 /** Replaces the last word of a text by its completion. */

@@ -1,16 +1,16 @@
 /** Pattern of a choice and its meaning in a help text: `value`: meaning. */
-const MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
+const CHOICE_MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
 
 /**
  * Extracts the help of the selected choice from a help text with a list of choices: the text before the list and the
  * meaning of the choice.
  * @returns the unchanged help text if it contains no such list
  */
-export function helpOfChoice(help: string, chosen: string | undefined): string {
+export function findChoiceHelp(help: string, chosen: string | undefined): string {
   if (chosen === undefined) return help;
   const list = help.indexOf('`');
   const meanings = new Map(
-    [...help.slice(Math.max(0, list)).matchAll(MEANING)].map(([, name, words]) => [name, words]),
+    [...help.slice(Math.max(0, list)).matchAll(CHOICE_MEANING)].map(([, name, words]) => [name, words]),
   );
   const meaning = meanings.get(chosen);
   return list < 0 || meanings.size < 2 || meaning === undefined
@@ -19,7 +19,7 @@ export function helpOfChoice(help: string, chosen: string | undefined): string {
 }
 
 /** Adapts a help text of the API to a form, where null is an empty field and true is the choice yes. */
-export const formHelp = (help: string): string =>
+export const formatFormHelp = (help: string): string =>
   help
     .replaceAll(/\bNull: /g, 'Empty: ')
     .replaceAll(/\bTrue if /g, 'Yes if ')

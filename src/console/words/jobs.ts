@@ -22,15 +22,16 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   account: 'Backtest of an account',
 };
 
-export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
+export const formatKind = (kind: JobStatus['kind']): string => KINDS[kind];
 
-export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
+export const formatJobId = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string =>
+  jobId.slice(jobId.indexOf(':') + 1);
 
 /** Returns the part of a job id that differs between jobs of the same second, or an id that was chosen by a client. */
-export const shortIdent = (job: Pick<JobStatus, 'job_id'>): string => jobIdent(job).replace(/^\d{8}T\d{6}-/, '');
+export const formatShortId = (job: Pick<JobStatus, 'job_id'>): string => formatJobId(job).replace(/^\d{8}T\d{6}-/, '');
 
 /** Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bps`; otherwise an empty text. */
-export function jobTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
+export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   const asked = request as Json;
   if (kind !== 'backtest' || !isObject(asked)) return '';
   const { benchmark, transaction_cost_bps: costs } = asked;
@@ -41,7 +42,7 @@ export function jobTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>)
 }
 
 /** Returns the subject of a job, if its id does not name it. */
-export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
+export function describeSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   if (kind === 'risk' || kind === 'validate') return '';
   const asked = request as Json;
   if (!isObject(asked)) return '';
@@ -51,12 +52,12 @@ export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'
 }
 
 /** Returns the title of a job, for example `Backtest CORE-40`. */
-export const jobTitle = (job: Pick<JobStatus, 'job_id' | 'kind' | 'request'>): string =>
-  `${KINDS[job.kind]} ${jobSubject(job) || jobIdent(job)}`;
+export const formatJobTitle = (job: Pick<JobStatus, 'job_id' | 'kind' | 'request'>): string =>
+  `${KINDS[job.kind]} ${describeSubject(job) || formatJobId(job)}`;
 
 /** Returns the address of the page with the result of a job. */
-export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
-  const ident = encodeURIComponent(jobIdent(job));
+export function formatJobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
+  const ident = encodeURIComponent(formatJobId(job));
   switch (job.kind) {
     case 'backtest':
     case 'simulate':
@@ -100,7 +101,7 @@ export const STATUS_KINDS = {
 const ESTIMATED_MIN = 0.05;
 
 /** Estimates the remaining seconds of a running job from its progress so far; null if there is too little progress. */
-export function remainingSeconds(
+export function estimateRemainingSeconds(
   { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
   nowMs: number,
 ): number | null {

@@ -1,4 +1,4 @@
-import { isObject, valueAt, type JsonObject, type Path } from './paths.js';
+import { isObject, getValueAt, type JsonObject, type Path } from './paths.js';
 
 /**
  * Formats the name of a member: `date_format` becomes `Date format`, `index_id` becomes `Index`, and `aum` becomes
@@ -19,34 +19,34 @@ export const isUnsaid = (step: string | number): boolean => step === 'pipeline' 
  * Formats a path: `pipeline.selection[1].params.count` becomes `Selection, top-n, Count`.
  * @param document document that provides the names of rows; rows without a name are counted from 1
  */
-export function pathWords(path: Path, document: JsonObject | undefined): string {
+export function formatPathLabel(path: Path, document: JsonObject | undefined): string {
   const steps = path.flatMap((step, at) => {
     if (isUnsaid(step)) return [];
     if (typeof step === 'string') return [labelOf(step)];
-    const item = valueAt(document, path.slice(0, at + 1));
+    const item = getValueAt(document, path.slice(0, at + 1));
     return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];
   });
   return steps.length === 0 ? 'All of it' : steps.join(', ');
 }
 
 /** Members whose text values are choices of the contract. */
-const CHOSEN: ReadonlySet<string | number | undefined> = new Set(['rebalance', 'treatment']);
+const CHOICE_MEMBERS: ReadonlySet<string | number | undefined> = new Set(['rebalance', 'treatment']);
 
 /**
  * Formats a text value of a document. A choice or type is written as words (`BufferedTopN` becomes `Buffered top N`);
  * other texts are unchanged.
  */
-export function choiceWords(path: Path, text: string): string {
+export function formatChoice(path: Path, text: string): string {
   if (path.at(-1) === 'type')
     return text.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').replaceAll(/ [A-Z](?=[a-z])/g, (word) => word.toLowerCase());
-  return CHOSEN.has(path.at(-2)) ? text.replaceAll('_', ' ') : text;
+  return CHOICE_MEMBERS.has(path.at(-2)) ? text.replaceAll('_', ' ') : text;
 }
 
 /**
  * Parses a JSON pointer.
  * @source RFC 6901
  */
-export const pathOfPointer = (pointer: string): Path =>
+export const parsePointer = (pointer: string): Path =>
   pointer
     .split('/')
     .slice(1)
@@ -56,5 +56,5 @@ export const pathOfPointer = (pointer: string): Path =>
  * Formats the name of a factor: `MARKET` becomes `Market`, and `BOOK_TO_PRICE` becomes `Book to price`. The name of a
  * sector is unchanged.
  */
-export const factorLabel = (factor: string): string =>
+export const formatFactor = (factor: string): string =>
   /^[A-Z][A-Z_]+$/.test(factor) ? labelOf(factor.toLowerCase()) : factor;

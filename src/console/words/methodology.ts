@@ -31,7 +31,7 @@ export interface PlainSentence {
  * exchange.
  * @param fields names of columns and datapoints that are replaced
  */
-export function plainSentence(
+export function createPlainSentence(
   sentence: string,
   fields: ReadonlySet<string>,
   exchanges: ReadonlyMap<string, string>,

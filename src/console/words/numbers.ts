@@ -1,83 +1,84 @@
 /** Number formats of the console: digits grouped by commas, a true minus sign, and a dash for missing values. */
 
 /** Text of a missing value. */
-export const NONE = '–';
+export const MISSING_TEXT = '–';
 
-const MINUS = '\u2212';
+const MINUS_SIGN = '\u2212';
 
-type Maybe = number | null | undefined;
+type OptionalNumber = number | null | undefined;
 
-const formats = new Map<string, Intl.NumberFormat>();
+const formatsByDigits = new Map<string, Intl.NumberFormat>();
 
 function formatFixed(value: number, digits: number, isSigned = false, least = digits): string {
   const name = `${least} ${digits}${isSigned ? '+' : ''}`;
-  let format = formats.get(name);
+  let format = formatsByDigits.get(name);
   if (format === undefined) {
     format = new Intl.NumberFormat('en-GB', {
       minimumFractionDigits: least,
       maximumFractionDigits: digits,
       signDisplay: isSigned ? 'exceptZero' : 'negative',
     });
-    formats.set(name, format);
+    formatsByDigits.set(name, format);
   }
-  return format.format(value).replace('-', MINUS);
+  return format.format(value).replace('-', MINUS_SIGN);
 }
 
 /** Formats a number with at most the given number of decimals, for example `1.25`. */
 export const formatAtMost = (value: number, digits: number): string => formatFixed(value, digits, false, 0);
 
 /** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
-export const percent = (value: Maybe, digits = 2): string =>
-  value === null || value === undefined ? NONE : `${formatFixed(value * 100, digits)}%`;
+export const formatPercent = (value: OptionalNumber, digits = 2): string =>
+  value === null || value === undefined ? MISSING_TEXT : `${formatFixed(value * 100, digits)}%`;
 
 /** Formats a fraction as a percentage with its sign, for example `+5.23%`. */
-export const change = (value: Maybe, digits = 2): string =>
-  value === null || value === undefined ? NONE : `${formatFixed(value * 100, digits, true)}%`;
+export const formatChange = (value: OptionalNumber, digits = 2): string =>
+  value === null || value === undefined ? MISSING_TEXT : `${formatFixed(value * 100, digits, true)}%`;
 
 /** Formats a difference of two percentages in percentage points: `+5.23 pp`. */
-export const points = (value: Maybe): string => change(value).replace('%', ' pp');
+export const formatPoints = (value: OptionalNumber): string => formatChange(value).replace('%', ' pp');
 
 /** Absolute value below which a residual is attributed to rounding of doubles. */
 const ROUNDING = 1e-9;
 
 /** Formats a residual; a rounding error is formatted as 0. */
-export const residualText = (value: number): string => (Math.abs(value) < ROUNDING ? '0' : figure(value));
+export const formatResidual = (value: number): string => (Math.abs(value) < ROUNDING ? '0' : formatFigure(value));
 
 /** Formats a fraction in basis points: 0.000523 becomes `5.23 bps`. */
-export const bps = (value: Maybe): string =>
-  value === null || value === undefined ? NONE : `${formatFixed(value * 1e4, 2)} bps`;
+export const formatBps = (value: OptionalNumber): string =>
+  value === null || value === undefined ? MISSING_TEXT : `${formatFixed(value * 1e4, 2)} bps`;
 
 /**
  * Formats trading costs, a fraction, in basis points. Zero is written as `none`, because runs without costs are common.
  */
-export const costText = (value: Maybe): string => (value === 0 ? 'none' : bps(value));
+export const formatCost = (value: OptionalNumber): string => (value === 0 ? 'none' : formatBps(value));
 
 /** Formats a ratio, level or price, for example `1,234.50`. */
-export const decimal = (value: Maybe, digits = 2): string =>
-  value === null || value === undefined ? NONE : formatFixed(value, digits);
+export const formatDecimal = (value: OptionalNumber, digits = 2): string =>
+  value === null || value === undefined ? MISSING_TEXT : formatFixed(value, digits);
 
 /** Appends the currency to a formatted amount, if both are known. */
 export const formatMoney = (written: string, currency: string | null): string =>
-  currency === null || written === NONE ? written : `${written} ${currency}`;
+  currency === null || written === MISSING_TEXT ? written : `${written} ${currency}`;
 
 /** Formats a count, for example `1,234`. */
-export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : formatFixed(value, 0));
+export const formatCount = (value: OptionalNumber): string =>
+  value === null || value === undefined ? MISSING_TEXT : formatFixed(value, 0);
 
 /** Formats a number of unknown magnitude with significant digits. */
-export function figure(value: Maybe): string {
-  if (value === null || value === undefined) return NONE;
+export function formatFigure(value: OptionalNumber): string {
+  if (value === null || value === undefined) return MISSING_TEXT;
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return formatFixed(value, 0);
   const size = Math.abs(value);
-  if (size >= 1e15 || size < 1e-6) return value.toExponential(3).replaceAll('-', MINUS);
+  if (size >= 1e15 || size < 1e-6) return value.toExponential(3).replaceAll('-', MINUS_SIGN);
   return formatFixed(value, size >= 1000 ? 2 : size >= 1 ? 4 : 6);
 }
 
-const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+const BYTE_UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
-export function bytes(value: Maybe): string {
-  if (value === null || value === undefined) return NONE;
-  const step = Math.min(BYTES.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
-  return `${formatFixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
+export function formatBytes(value: OptionalNumber): string {
+  if (value === null || value === undefined) return MISSING_TEXT;
+  const step = Math.min(BYTE_UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  return `${formatFixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTE_UNITS[step]!}`;
 }
 
 /** Converts mebibytes in a text to the largest suitable unit: `70121 MiB` becomes `68.5 GiB`. */
@@ -87,10 +88,10 @@ export const formatLargeUnits = (text: string): string =>
   );
 
 /** Formats a limit in the unit given by the suffix of its name. */
-export function limitText(name: string, value: number): string {
-  if (name.endsWith('_BYTES')) return bytes(value);
-  if (name.endsWith('_SECONDS')) return `${count(value)} s`;
-  return name.endsWith('_DAYS') ? `${count(value)} days` : count(value);
+export function formatLimit(name: string, value: number): string {
+  if (name.endsWith('_BYTES')) return formatBytes(value);
+  if (name.endsWith('_SECONDS')) return `${formatCount(value)} s`;
+  return name.endsWith('_DAYS') ? `${formatCount(value)} days` : formatCount(value);
 }
 
 /**
@@ -98,9 +99,9 @@ export function limitText(name: string, value: number): string {
  * displayed as 0 has no colour.
  * @param digits displayed decimals of the percentage
  */
-export const signClass = (value: Maybe, digits = 2): string =>
+export const getSignClass = (value: OptionalNumber, digits = 2): string =>
   value === null || value === undefined || Math.abs(value) < 0.005 / 10 ** digits ? '' : value > 0 ? 'up' : 'down';
 
 /** Formats a count with its noun, for example `1 name` or `3 names`. */
 export const countValues = (value: number, one: string, several = `${one}s`): string =>
-  `${count(value)} ${value === 1 ? one : several}`;
+  `${formatCount(value)} ${value === 1 ? one : several}`;

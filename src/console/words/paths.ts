@@ -5,18 +5,18 @@ export type JsonObject = { readonly [name: string]: Json | undefined };
 export type Path = readonly (string | number)[];
 
 /** Formats a path as in findings, for example `pipeline.selection[0].params.count`. */
-export function pathText(path: Path): string {
+export function formatPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;
     return text === '' ? step : `${text}.${step}`;
   }, '');
 }
 
-export function valueAt(document: Json | undefined, path: Path): Json | undefined {
-  return path.reduce<Json | undefined>((value, step) => memberOf(value, step), document);
+export function getValueAt(document: Json | undefined, path: Path): Json | undefined {
+  return path.reduce<Json | undefined>((value, step) => getMember(value, step), document);
 }
 
-function memberOf(value: Json | undefined, step: string | number): Json | undefined {
+function getMember(value: Json | undefined, step: string | number): Json | undefined {
   if (Array.isArray(value)) return (value as readonly Json[])[Number(step)];
   return isObject(value) ? value[step] : undefined;
 }
@@ -67,16 +67,20 @@ const isSameRow = (before: Json | undefined, after: Json | undefined): boolean =
   !isObject(before) || !isObject(after) || (before['type'] === after['type'] && before['id'] === after['id']);
 
 /** Returns the paths at which two documents differ. Lists with different lengths or rows are reported as a whole. */
-export function differences(before: Json | undefined, after: Json | undefined, path: Path = []): readonly Difference[] {
+export function listDifferences(
+  before: Json | undefined,
+  after: Json | undefined,
+  path: Path = [],
+): readonly Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-    return names.flatMap((name) => differences(before[name], after[name], [...path, name]));
+    return names.flatMap((name) => listDifferences(before[name], after[name], [...path, name]));
   }
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
     const [items, others] = [before as readonly Json[], after as readonly Json[]];
     if (items.every((item, i) => isSameRow(item, others[i])))
-      return items.flatMap((item, i) => differences(item, others[i], [...path, i]));
+      return items.flatMap((item, i) => listDifferences(item, others[i], [...path, i]));
   }
   return [{ path, before, after }];
 }

@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
 /** Location of a data finding, parsed from its path. */
-export interface Place {
+export interface FileLocation {
   readonly table: string;
   /** File or sheet of the table, if the table has several; empty otherwise. */
   readonly file: string;
@@ -16,13 +16,13 @@ const ENDINGS: ReadonlySet<string> = new Set(['csv', 'gz', 'parquet', 'txt', 'xl
  * Parses a location such as `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ
  * 2024-03-15].CLOSE`. Other text is returned as the table.
  */
-export function placeOf(path: string): Place {
+export function parseLocation(path: string): FileLocation {
   const open = path.indexOf('[');
   const close = path.indexOf(']', open);
-  if (open < 0 || close < 0) return { ...headOf(path), row: '' };
+  if (open < 0 || close < 0) return { ...parseHead(path), row: '' };
   const head = path.slice(0, open);
   const after = path.slice(close + 1);
-  const [table, file] = partsAt(head, head.indexOf('/'));
+  const [table, file] = splitAt(head, head.indexOf('/'));
   const isOther = table.includes('.') || (after !== '' && !after.startsWith('.')) || after.includes('[');
   if (isOther) return { table: path, file: '', row: '', column: '' };
   const row = path.slice(open + 1, close);
@@ -30,18 +30,18 @@ export function placeOf(path: string): Place {
 }
 
 /** Parses a location without a row: table, file and column. */
-function headOf(path: string): Omit<Place, 'row'> {
-  const [table, rest] = partsAt(path, path.indexOf('/'));
+function parseHead(path: string): Omit<FileLocation, 'row'> {
+  const [table, rest] = splitAt(path, path.indexOf('/'));
   if (rest === '') {
-    const [own, column] = partsAt(path, path.indexOf('.'));
+    const [own, column] = splitAt(path, path.indexOf('.'));
     return { table: own, file: '', column };
   }
-  const [file, last] = partsAt(rest, rest.lastIndexOf('.'));
+  const [file, last] = splitAt(rest, rest.lastIndexOf('.'));
   return ENDINGS.has(last.toLowerCase()) ? { table, file: rest, column: '' } : { table, file, column: last };
 }
 
 /** Splits a text at a position. Without a position (negative), the second part is empty. */
-const partsAt = (text: string, at: number): readonly [string, string] =>
+const splitAt = (text: string, at: number): readonly [string, string] =>
   at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 
 /** A selected file and its table; the table is null if the file contains all tables. */
@@ -51,11 +51,11 @@ interface ChosenFile {
 }
 
 /** Returns the file of a finding by its name, otherwise by its table; undefined if the file is not unique. */
-export function fileOf<F extends ChosenFile>(
+export function findFile<F extends ChosenFile>(
   { path, file }: Pick<Finding, 'path' | 'file'>,
   files: readonly F[],
 ): F | undefined {
-  const place = placeOf(path);
+  const place = parseLocation(path);
   const named = files.find(({ name }) => name === file || (place.file !== '' && name === place.file));
   if (named !== undefined) return named;
   const ofTable = files.filter(({ table }) => table === place.table);

@@ -12,7 +12,7 @@ export interface Publishable {
 }
 
 /** Returns the error of the last date to publish; null if the date is valid or omitted. */
-export function throughProblem(
+export function findThroughProblem(
   through: string | undefined,
   { start, end, last, isRestated }: Publishable,
 ): string | null {
@@ -37,7 +37,7 @@ export function listFirstTimes(
 }
 
 /** Returns the current entry of the last published date. Restatements of earlier dates may follow it in the log. */
-export function latestClose<E extends { readonly date: string }>(entries: readonly E[]): E | undefined {
+export function findLatestClose<E extends { readonly date: string }>(entries: readonly E[]): E | undefined {
   const [first, ...others] = entries;
   return first && others.reduce((latest, entry) => (entry.date >= latest.date ? entry : latest), first);
 }

@@ -1,9 +1,9 @@
-import { formatAtMost, figure } from './numbers.js';
+import { formatAtMost, formatFigure } from './numbers.js';
 
 /** Numbers as users type them: `5%` for a fraction, `5m` for money, `5k` for counts. */
 
 /** Powers of ten of the suffixes. */
-const LETTERS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
+const SUFFIX_EXPONENTS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
 /** Returns true if a unit is a fraction, which may be typed as a percentage. */
 export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
@@ -25,7 +25,7 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   // Commas are accepted only as thousands separators; 0,05 is invalid.
   if (digits.includes(',') && !/^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return undefined;
   if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFraction(unit)) return undefined;
-  const power = suffix === '%' ? -2 : (LETTERS[suffix.toLowerCase()] ?? 0);
+  const power = suffix === '%' ? -2 : (SUFFIX_EXPONENTS[suffix.toLowerCase()] ?? 0);
   const value = Number(`${digits.replaceAll(',', '')}e${power}`);
   return Number.isFinite(value) ? value : undefined;
 }
@@ -39,8 +39,8 @@ const DIGITS = 6;
  * Formats a number with its unit: for a fraction, 0.05 becomes `5%` and 0.01234 becomes `1.234%`; other units are
  * appended (`10 bps`).
  */
-export function quantityText(value: number, unit: string | null | undefined): string {
+export function formatQuantity(value: number, unit: string | null | undefined): string {
   if (isFraction(unit)) return `${formatAtMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;
-  return [isTiny ? figure(value) : formatAtMost(value, DIGITS), unit].filter(Boolean).join(' ');
+  return [isTiny ? formatFigure(value) : formatAtMost(value, DIGITS), unit].filter(Boolean).join(' ');
 }

@@ -1,8 +1,8 @@
-import { count } from './numbers.js';
+import { formatCount } from './numbers.js';
 import { isObject, type Json } from './paths.js';
 
 /** The parts of the contract schemas that are read here, by schema name. */
-type Described = Readonly<
+type DescribedModel = Readonly<
   Record<string, { readonly properties?: Readonly<Record<string, { readonly description?: string }>> }>
 >;
 
@@ -11,10 +11,10 @@ type Described = Readonly<
  * @param model id of a stored model, settings of a model, or undefined
  * @returns null while the contract is not loaded
  */
-export function riskWindow(model: Json | undefined, schemas: Described | undefined): string | null {
+export function formatRiskWindow(model: Json | undefined, schemas: DescribedModel | undefined): string | null {
   if (typeof model === 'string') return `Risk of the stored model ${model}.`;
   const sessions = isObject(model) ? model['sessions'] : undefined;
-  if (typeof sessions === 'number') return `Risk of the last ${count(sessions)} returns.`;
+  if (typeof sessions === 'number') return `Risk of the last ${formatCount(sessions)} returns.`;
   const [, usual] = schemas?.['RiskEstimator']?.properties?.['sessions']?.description?.split('Default: ') ?? [];
   return usual === undefined ? null : `Risk is a forecast from past returns: ${usual}`;
 }

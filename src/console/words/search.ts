@@ -18,24 +18,25 @@ export interface Target {
 export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
-  const placeOf = ({ text: title, kind, words: more = '' }: Target): number => {
+  const computeRank = ({ text: title, kind, words: more = '' }: Target): number => {
     const lower = title.toLowerCase();
     const whole = `${lower} ${kind} ${more}`.toLowerCase();
     const own = lower.split(/[\s_-]+/);
-    if (!words.every((word) => whole.includes(word))) return words.every((word) => hasLetters(whole, word)) ? 4 : NONE;
+    if (!words.every((word) => whole.includes(word)))
+      return words.every((word) => hasLetters(whole, word)) ? 4 : NO_MATCH_RANK;
     // Given several words, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => own.includes(word) || lower === word)) return 0;
     if (lower.startsWith(text)) return 1;
     return own.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
   };
   return targets
-    .map((target, order) => ({ target, order, place: placeOf(target) }))
-    .filter(({ place }) => place !== NONE)
+    .map((target, order) => ({ target, order, place: computeRank(target) }))
+    .filter(({ place }) => place !== NO_MATCH_RANK)
     .toSorted((a, b) => a.place - b.place || a.order - b.order)
     .map(({ target }) => target);
 }
 
-const NONE = 9;
+const NO_MATCH_RANK = 9;
 /** Minimum number of letters for a match with gaps; most texts contain any shorter sequence. */
 const LETTERS_MIN = 3;
 

@@ -1,15 +1,15 @@
 import type { StaleState } from '#clients/typescript/divisor.js';
 
 /** Start of a reason about the data or the engine. */
-const OTHER = /^The (?:store|run was made) /;
+const OTHER_REASON = /^The (?:store|run was made) /;
 
 /**
  * Returns a short text about the changes since a run, for example `calendar changed`. The page of the run has the full
  * reasons.
  */
-export function staleWord({ definition, data, engine, reasons }: StaleState): string {
+export function formatStale({ definition, data, engine, reasons }: StaleState): string {
   // A change of a calendar is a change of the definition.
-  const ofDefinition = reasons.filter((reason) => !OTHER.test(reason));
+  const ofDefinition = reasons.filter((reason) => !OTHER_REASON.test(reason));
   const ofCalendar = ofDefinition.filter((reason) => reason.startsWith('The calendar '));
   const parts = [
     definition && ofCalendar.length > 0 && 'calendar',

@@ -10,10 +10,10 @@ export type CellValue = number | string | null;
  * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all digits; texts cannot start a
  * formula.
  */
-export const tabSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
-  [header, ...rows].map((row) => row.map(cellText).join('\t')).join('\n');
+export const formatTabSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
+  [header, ...rows].map((row) => row.map(formatCell).join('\t')).join('\n');
 
-function cellText(value: CellValue): string {
+function formatCell(value: CellValue): string {
   if (value === null) return '';
   if (typeof value === 'number') return String(value);
   const text = value.replaceAll(/\s+/g, ' ').trim();
@@ -21,11 +21,11 @@ function cellText(value: CellValue): string {
 }
 
 /** Converts a CSV file of the service to tab-separated text for a spreadsheet. Each character is read once. */
-export function csvToTabs(csv: string): string {
+export function convertCsvToTabs(csv: string): string {
   const rows: string[][] = [];
   let row: string[] = [];
   for (let at = 0; at < csv.length;) {
-    const cell = csv[at] === '"' ? quoteCell(csv, at) : plainCell(csv, at);
+    const cell = csv[at] === '"' ? quoteCell(csv, at) : parsePlainCell(csv, at);
     row.push(cell.text.replaceAll(/\s+/g, ' '));
     at = cell.end;
     if (csv[at] === ',') {
@@ -58,7 +58,7 @@ function quoteCell(csv: string, start: number): Cell {
   }
 }
 
-function plainCell(csv: string, start: number): Cell {
+function parsePlainCell(csv: string, start: number): Cell {
   let end = start;
   while (end < csv.length && csv[end] !== ',' && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
   return { text: csv.slice(start, end), end };

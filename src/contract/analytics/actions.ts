@@ -14,8 +14,8 @@ const defineFigure = (description: string) => z.number().nullable().meta({ descr
 
 const ReceivedShares = defineObject(() => ({
   identifier: z.string(),
-  ratio: z.number().meta({ description: 'Shares received for each share held before.' }),
-  weight: z.number().meta({ description: 'In addition to the previous holding of that security.' }),
+  ratio: z.number().meta({ description: 'Number of shares received for each share held before.' }),
+  weight: z.number().meta({ description: 'Shares in addition to the previous holding of that security.' }),
 })).meta({ id: 'ReceivedShares' });
 
 export const ActionsView = defineObject(() => ({
@@ -48,11 +48,11 @@ export const ActionsView = defineObject(() => ({
           announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
           state: z.enum(['effective', 'coming']).meta({
             description:
-              'True if the ex-date is after as_of and the action was known on as_of; the figures after the action are then pro forma.',
+              'True if the ex-date is after as_of and the action was known on as_of. The figures after the action are then pro forma.',
           }),
           awaits_decision: z.boolean().meta({
             description:
-              'True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.',
+              'True if the holder must still decide. This applies to a rights issue, to a dividend with a scrip_ratio, and to two offers for a security on one ex-date: an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if it is unknown, until the ex-date.',
           }),
           election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
           election_default: z
@@ -64,10 +64,13 @@ export const ActionsView = defineObject(() => ({
               z
                 .strictObject({
                   choice: z.enum(CHOICE_NAMES).meta({ description: choiceMeanings }),
-                  weight_after: z.number().meta({ description: 'At prices that change only because of the action.' }),
+                  weight_after: z
+                    .number()
+                    .meta({ description: 'Values at prices that change only because of the action.' }),
                   shares_after: z.number().meta({ description: 'Index shares.' }),
                   cash: z.number().meta({
-                    description: 'Per share held before, in the currency of the security; negative if the holder pays.',
+                    description:
+                      'Cash per share held before, in the currency of the security; negative if the holder pays.',
                   }),
                   received: ReceivedShares.nullable().meta({
                     description: 'Shares of another security; null if there are none.',
@@ -80,31 +83,33 @@ export const ActionsView = defineObject(() => ({
                 'Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.',
             }),
           price_before: defineFigure(
-            'Previous close of the security in its currency; for a coming action the close of as_of.',
+            'Previous close of the security in its currency; for a coming action, the close on as_of.',
           ),
-          weight_before: z.number().meta({ description: 'At the previous close; for a coming action on as_of.' }),
+          weight_before: z
+            .number()
+            .meta({ description: 'Values at the previous close; for a coming action, on as_of.' }),
           weight_after: defineFigure(
-            'At the close of the ex-date; pro forma at prices that change only because of the action.',
+            'Values at the close of the ex-date; pro forma at prices that change only because of the action.',
           ),
-          shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
+          shares_before: z.number().meta({ description: 'Index shares: weight times level, divided by price.' }),
           shares_after: defineFigure('Index shares after the action; null if they depend on a decision.'),
           divisor_before: defineFigure(
-            'Divisor of the index at the previous close, for a coming action on as_of; null for a strategy.',
+            'Divisor of the index at the previous close; for a coming action, on as_of. Null for a strategy.',
           ),
           divisor_after: defineFigure(
-            'Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.',
+            'Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known.',
           ),
           proceeds: defineFigure(
-            'Cash per share held before, in the currency of the security, if the action removes the security; the cash buys the other constituents. For a merger into shares and cash: the cash part. For a past action: the value that the run applied. Otherwise null.',
+            'Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.',
           ),
           received: ReceivedShares.nullable().meta({
             description:
-              'Shares of the security that replaces this one. For a spin-off: shares of the new security, with weight 0 before its first close, and after it if the security then leaves. For a past action: the shares that the run applied. Otherwise null.',
+              'Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null.',
           }),
         })
         .meta({ id: 'IndexAction' }),
     )
-    .meta({ description: 'By ex-date and security; the last 10,000.' }),
+    .meta({ description: 'The last 10,000 actions, sorted by ex-date and security.' }),
   actions_total: z.int().meta({ description: 'Number of actions in the window.' }),
 })).meta({ id: 'ActionsView' });
 export type ActionsView = WithoutRunState<z.infer<typeof ActionsView>>;

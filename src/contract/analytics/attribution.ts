@@ -16,18 +16,21 @@ export const ContributionPayload = defineObject(() => ({
 export const AttributionView = defineObject(() => ({
   ...runState,
   index_id: z.string(),
-  contributions: z.array(ContributionPayload).meta({ description: 'By contribution, largest first, then identifier.' }),
+  contributions: z
+    .array(ContributionPayload)
+    .meta({ description: 'Securities, sorted by contribution (largest first) and identifier.' }),
   contributions_sum: z.number().meta({
     description: 'Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.',
   }),
   overlay_parts_sum: z.number().nullable().meta({
-    description: 'Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none.',
+    description:
+      'Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts.',
   }),
   overlay_parts: z
     .array(
       z
         .strictObject({
-          index_id: z.string().meta({ description: 'The overlay of the part: this overlay or an underlying one.' }),
+          index_id: z.string().meta({ description: 'Overlay of the part: this overlay, or an underlying overlay.' }),
           part: z.enum(OVERLAY_PART_NAMES).meta({ description: `Kind of the part: ${OVERLAY_PART_HELP}.` }),
           contribution: z.number(),
         })
@@ -36,7 +39,7 @@ export const AttributionView = defineObject(() => ({
     .nullable()
     .meta({
       description:
-        'Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.',
+        'Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices.',
     }),
   total_return: z.number(),
   periods: z.int(),
@@ -60,16 +63,18 @@ export const FactorAttributionView = defineObject(() => ({
       z
         .strictObject({
           factor: z.string().meta({ description: 'MARKET, a sector or a style.' }),
-          average_exposure: z.number().meta({ description: 'Mean exposure of the weights held.' }),
-          contribution: z.number().meta({ description: 'Exposure times return of the factor, linked.' }),
+          average_exposure: z.number().meta({ description: 'Mean exposure of the held weights.' }),
+          contribution: z
+            .number()
+            .meta({ description: 'Exposure times return of the factor, linked over the sessions.' }),
         })
         .meta({ id: 'FactorContribution' }),
     )
-    .meta({ description: 'In the order of the model.' }),
-  specific: z.number().meta({ description: 'Returns of the securities that the factors do not explain, linked.' }),
-  other: z.number().meta({ description: 'Costs, cash, and securities without a regression, linked.' }),
+    .meta({ description: 'Factors, in the order of the model.' }),
+  specific: z.number().meta({ description: 'Linked returns of the securities that the factors do not explain.' }),
+  other: z.number().meta({ description: 'Linked effect of costs, cash, and securities without a regression.' }),
   total_return: z.number().meta({ description: 'Sum of the contributions, specific and other.' }),
-  covered_weight: z.number().meta({ description: 'Mean share of the gross weight that is in a regression.' }),
+  covered_weight: z.number().meta({ description: 'Mean fraction of the gross weight that the regressions include.' }),
   periods: z.int(),
   reconciles: z.boolean(),
   residual: z.number(),
@@ -78,7 +83,8 @@ export const FactorAttributionView = defineObject(() => ({
   start: z.string(),
   end: z.string(),
   findings: z.array(Finding).meta({
-    description: 'Months in which the store has too few securities for a regression: their return is in `other`.',
+    description:
+      'Months in which the store has too few securities for a regression. The return of these months is in `other`.',
   }),
 })).meta({ id: 'FactorAttributionView' });
 export type FactorAttributionView = WithoutRunState<z.infer<typeof FactorAttributionView>>;
@@ -105,12 +111,12 @@ export const GroupAttributionView = defineObject(() => ({
   index_id: z.string(),
   by: z.string().meta({
     description:
-      'Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay.',
+      'Reference column, as known at the end of the window. The group UNCLASSIFIED contains the securities without a value. The group CASH contains the uninvested part and the separate return of an overlay.',
   }),
   benchmark: z.string().nullable(),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
   benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
-    description: 'Return variant of the benchmark, raw for unadjusted levels; null if there is none.',
+    description: 'Return variant of the benchmark; `raw` for unadjusted levels; null if there is no benchmark.',
   }),
   groups: z.array(GroupAttributionRow),
   effects: z
@@ -121,7 +127,8 @@ export const GroupAttributionView = defineObject(() => ({
     })
     .nullable()
     .meta({
-      description: 'Sum of each effect over all groups; together the active return. Null without a benchmark.',
+      description:
+        'Sum of each effect over all groups. The effects add up to the active return. Null without a benchmark.',
     }),
   total_return: z.number(),
   benchmark_return: z.number().nullable(),
@@ -137,7 +144,7 @@ export const GroupAttributionView = defineObject(() => ({
   start: z.string(),
   end: z.string(),
   findings: z.array(Finding).meta({
-    description: '`RETURNS_DIFFER` if only one of run and benchmark includes dividends.',
+    description: '`RETURNS_DIFFER`: only one of run and benchmark includes dividends.',
   }),
 })).meta({ id: 'GroupAttributionView' });
 export type GroupAttributionView = WithoutRunState<z.infer<typeof GroupAttributionView>>;

@@ -13,12 +13,12 @@ export const BacktestBatchRequest = defineObject(() => ({
     .min(1)
     .max(LIMITS.MAX_BATCH_IDS)
     .meta({
-      description: `Indices and strategies, at most ${LIMITS.MAX_BATCH_IDS}; duplicates count once.`,
+      description: `Indices and strategies, at most ${LIMITS.MAX_BATCH_IDS}. Duplicates are counted once.`,
     }),
 })).meta({
   id: 'BacktestBatchRequest',
   description:
-    'The terms apply to every id, as in a single backtest. With `if_stale`, omitted terms are those of the stored run of each id.',
+    'The settings apply to every id, as in a single backtest. With `if_stale`, omitted settings have the values of the stored run of each id.',
 });
 export type BacktestBatchRequest = z.infer<typeof BacktestBatchRequest>;
 
@@ -28,18 +28,18 @@ export const BacktestBatchEntry = defineObject(() => ({
   index_id: z.string(),
   outcome: z.enum(BACKTEST_BATCH_OUTCOMES).meta({
     description:
-      '`queued`: a job runs it. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.',
+      '`queued`: a job runs the backtest. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.',
   }),
-  job: BacktestJobStatus.nullable().meta({ description: 'Set only if queued.' }),
+  job: BacktestJobStatus.nullable().meta({ description: 'Job of the entry; only if it is queued.' }),
   error: ErrorDetail.nullable().meta({
-    description: 'Set only if refused: the error of a backtest of this id.',
+    description: 'Error of the backtest of this id; only if it is refused.',
   }),
 })).meta({ id: 'BacktestBatchEntry' });
 
 export const BacktestBatch = defineObject(() => ({
   backtests: z.array(BacktestBatchEntry).meta({ description: 'One entry for each id, in the order of the request.' }),
-  queued: z.int().min(0).meta({ description: 'Entries with a job.' }),
-  current: z.int().min(0).meta({ description: 'Entries whose stored run is not stale.' }),
-  refused: z.int().min(0).meta({ description: 'Entries with an error.' }),
+  queued: z.int().min(0).meta({ description: 'Number of entries with a job.' }),
+  current: z.int().min(0).meta({ description: 'Number of entries with a stored run that is current.' }),
+  refused: z.int().min(0).meta({ description: 'Number of entries with an error.' }),
 })).meta({ id: 'BacktestBatch' });
 export type BacktestBatch = z.infer<typeof BacktestBatch>;

@@ -11,14 +11,12 @@ export const CompareEntry = defineObject(() => ({
   index_id: z.string(),
   return_variant: z
     .enum(MEASURED_VARIANTS)
-    .meta({ description: 'Return variant of the levels; raw for unadjusted levels.' }),
+    .meta({ description: 'Return variant of the levels; `raw` for unadjusted levels.' }),
   currency: z.string().meta({ description: 'Currency of the levels.' }),
   level: SeriesPayload,
-  total_return: defineFraction('Last level over the first, less 1.'),
+  total_return: defineFraction('Last level divided by the first, less 1.'),
   volatility: defineFraction('Annualised standard deviation of returns.'),
-  sharpe_ratio: z
-    .number()
-    .meta({ description: 'Mean return x sessions of a year / volatility; 0 without volatility.' }),
+  sharpe_ratio: z.number().meta({ description: 'Mean return x sessions per year / volatility; 0 without volatility.' }),
   max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
 })).meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
@@ -27,11 +25,11 @@ export const CompareView = defineObject(() => ({
   entries: z.array(CompareEntry),
   findings: z.array(Finding).meta({
     description:
-      '`DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share.',
+      '`DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks common dates of the runs.',
   }),
   correlations: z.array(z.array(z.number().nullable())).meta({
     description:
-      'Correlations of the returns, rows and columns in the order of the entries; null if a series is constant.',
+      'Correlations of the returns, with rows and columns in the order of the entries. Null if a series is constant.',
   }),
   observations: z.int(),
   start: z.string(),

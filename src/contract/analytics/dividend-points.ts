@@ -4,7 +4,9 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { runState, type WithoutRunState } from '../run-state.js';
 
-const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
+const points = z
+  .number()
+  .meta({ description: 'Index points; negative if short positions pay more than long positions receive.' });
 
 const netPoints = z
   .number()
@@ -13,7 +15,7 @@ const netPoints = z
 const DividendSum = defineObject(() => ({
   points,
   net_points: netPoints,
-  yield: z.number().meta({ description: 'Points over the level on as_of.' }),
+  yield: z.number().meta({ description: 'Points divided by the level on as_of.' }),
 })).meta({ id: 'DividendSum', description: 'Dividends of the twelve months that end on as_of.' });
 
 export const DividendPointsView = defineObject(() => ({
@@ -23,7 +25,7 @@ export const DividendPointsView = defineObject(() => ({
     .enum(RETURN_VARIANTS)
     .meta({ description: 'Return variant of the level in which the points are measured.' }),
   withholding_tax: WithholdingTax.meta({
-    description: 'Withholding rate in the definition that net points use, or the rates by the value of a field.',
+    description: 'Withholding rate in the definition that net points use, or rates by the value of a field.',
   }),
   as_of: z.string().meta({ description: 'Last date of the run.' }),
   level: z.number().meta({ description: 'Level on as_of; for a strategy rebased to 100.' }),
@@ -52,16 +54,16 @@ export const DividendPointsView = defineObject(() => ({
             })
             .meta({ id: 'AnnouncedDividend' }),
         )
-        .meta({ description: 'By ex-date and security; the first 10,000.' }),
+        .meta({ description: 'The first 10,000 dividends, sorted by ex-date and security.' }),
       dividends_total: z.int(),
       points,
       net_points: netPoints,
-      yield: z.number().meta({ description: 'Points over the level on as_of.' }),
+      yield: z.number().meta({ description: 'Points divided by the level on as_of.' }),
     })
     .meta({
       id: 'AnnouncedDividends',
       description:
-        'Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates.',
+        'Announced dividends after as_of, as known on as_of, for the holdings, prices and exchange rates of as_of.',
     }),
 })).meta({ id: 'DividendPointsView' });
 export type DividendPointsView = WithoutRunState<z.infer<typeof DividendPointsView>>;

@@ -14,7 +14,7 @@ const defineNullableDailyNumbers = (description: string) =>
 
 const fieldSeries = {
   mean: defineNullableDailyNumbers('Mean of the datapoint, weighted by the holdings.'),
-  coverage: defineDailyNumbers('Fraction of the absolute weights of securities with a value.'),
+  coverage: defineDailyNumbers('Fraction of the absolute weights that belongs to securities with a value.'),
   percentiles: defineObject(() => ({
     p10: defineNullableDailyNumbers('10 %.'),
     p25: defineNullableDailyNumbers('25 %.'),
@@ -23,7 +23,7 @@ const fieldSeries = {
     p90: defineNullableDailyNumbers('90 %.'),
   })).meta({
     id: 'WeightedPercentiles',
-    description: 'Smallest value at or below which the holdings have this share of the weights.',
+    description: 'Smallest value for which the securities with at most this value have this fraction of the weights.',
   }),
 };
 
@@ -41,7 +41,7 @@ export const ExposuresView = defineObject(() => ({
   index_id: z.string(),
   by: z.string().meta({
     description:
-      'Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group.',
+      'Reference column, as known on each date. Securities without a value form the group UNCLASSIFIED. IDENTIFIER makes each security a group.',
   }),
   benchmark: z.string().nullable(),
   dates: z.array(z.string()).meta({ description: 'Dates of the run, or the last date of each interval.' }),
@@ -53,24 +53,27 @@ export const ExposuresView = defineObject(() => ({
         benchmark_weights: defineDailyNumbers('Sum of the weights of the benchmark.').nullable(),
       }),
     )
-    .meta({ description: 'By average weight, largest first; OTHERS last. They sum to the invested weight.' }),
-  fields: z.array(FieldExposure).meta({ description: 'In the order of the request.' }),
+    .meta({
+      description:
+        'Groups, sorted by average weight (largest first), with OTHERS last. Their weights add up to the invested weight.',
+    }),
+  fields: z.array(FieldExposure).meta({ description: 'Entries, in the order of the request.' }),
   concentration: z
     .strictObject({
-      herfindahl: defineDailyNumbers('Sum of squared weights.'),
-      effective: defineDailyNumbers('Effective number of assets: 1 / herfindahl; 0 if there is no weight.'),
+      herfindahl: defineDailyNumbers('Sum of the squared weights.'),
+      effective: defineDailyNumbers('Effective number of securities: 1 / herfindahl; 0 without weights.'),
       largest: defineDailyNumbers('Largest weight.'),
       gross_effective: defineDailyNumbers(
-        'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',
+        'Squared sum of the absolute weights, divided by herfindahl: the number of equal positions with the same concentration.',
       ),
-      gross_largest: defineDailyNumbers('Largest weight by magnitude, long or short.'),
+      gross_largest: defineDailyNumbers('Largest absolute weight, long or short.'),
     })
     .meta({ id: 'ConcentrationSeries' }),
   active_share: defineDailyNumbers('Half the sum of the absolute differences from the weights of the benchmark.')
     .nullable()
-    .meta({ description: 'Null without a benchmark.' }),
+    .meta({ description: 'Values of the benchmark; null if there is none.' }),
   turnover: defineDailyNumbers(
-    'One-way turnover of the portfolio since the previous date; the first purchase does not count.',
+    'One-way turnover of the portfolio since the previous date. The first purchase is excluded.',
   ),
 })).meta({ id: 'ExposuresView' });
 export type ExposuresView = WithoutRunState<z.infer<typeof ExposuresView>>;

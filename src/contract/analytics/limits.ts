@@ -11,40 +11,44 @@ const ROWS_MAX = 100;
 export const LimitsRequest = defineObject(() => ({
   rows: z.array(ConstraintRow).min(1).max(ROWS_MAX).meta({
     description:
-      'Constraint rows on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages.',
+      'Constraints on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages.',
   }),
 })).meta({ id: 'LimitsRequest' });
 export type LimitsRequest = z.infer<typeof LimitsRequest>;
 
 const LimitMeasure = defineObject(() => ({
   date: z.string(),
-  value: z.number().meta({ description: 'Measured value of the row.' }),
-  limit: z.number().meta({ description: 'Bound of the row on that date.' }),
-})).meta({ id: 'LimitMeasure', description: 'The date of least headroom.' });
+  value: z.number().meta({ description: 'Measured value of the constraint.' }),
+  limit: z.number().meta({ description: 'Bound of the constraint on that date.' }),
+})).meta({ id: 'LimitMeasure', description: 'Date of the smallest headroom.' });
 
 export const LimitsView = defineObject(() => ({
   ...runState,
   index_id: z.string(),
-  rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({ description: 'Null for rows of the request.' }),
+  rule: z
+    .enum(LIMIT_RULE_NAMES)
+    .nullable()
+    .meta({ description: 'Published rule; null for constraints of the request.' }),
   by: z.string().meta({
     description:
-      'Reference column whose values are the issuers, as known on each date; IDENTIFIER: each security is its own issuer.',
+      'Reference column with the issuers, as known on each date. With IDENTIFIER, each security is a separate issuer.',
   }),
   sessions: z.int().meta({ description: 'Dates of the run in the window.' }),
-  breached_sessions: z.int().meta({ description: 'Dates on which a row is beyond its bound.' }),
+  breached_sessions: z.int().meta({ description: 'Dates on which a constraint is beyond its bound.' }),
   state: z
     .strictObject({
       dates: z.array(z.string()),
       headroom: z.array(z.number().nullable()).meta({
         description:
-          'Distance to the nearest bound in the unit of the row, a fraction for weights; negative beyond the bound, null if no row applies.',
+          'Distance to the nearest bound in the unit of the constraint (a fraction for weights). Negative beyond the bound; null if no constraint applies.',
       }),
       nearest: z.array(z.string().nullable()).meta({
         description:
-          'The security whose price is nearest to causing a breach; null beyond a bound, or if no move of one security causes a breach.',
+          'Security with the smallest price move that causes a breach. Null beyond a bound, or if no move of one security causes a breach.',
       }),
       move: z.array(z.number().nullable()).meta({
-        description: 'The smallest relative change of that price that causes a breach, other prices unchanged.',
+        description:
+          'Smallest relative price move of this security that causes a breach, while all other prices are unchanged.',
       }),
     })
     .meta({ id: 'LimitState' }),
@@ -60,37 +64,39 @@ export const LimitsView = defineObject(() => ({
         })
         .meta({ id: 'LimitRowSummary' }),
     )
-    .meta({ description: 'Each row over the window; the first 500.' }),
+    .meta({ description: 'Constraints over the window; the first 500.' }),
   rows_total: z.int(),
   breaches: z
     .array(
       z
         .strictObject({
           row: z.string(),
-          begin: z.string().meta({ description: 'First session beyond the bound; it may precede the window.' }),
+          begin: z.string().meta({ description: 'First session beyond the bound. It can be before the window.' }),
           end: z.string().nullable().meta({
-            description: 'Last session beyond the bound; null if the breach lasts until the end of the window.',
+            description: 'Last session beyond the bound. Null if the breach continues at the end of the window.',
           }),
           cause: z.enum(['price', 'action', 'rebalance']).meta({
             description:
-              'Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.',
+              'Cause of the breach: price changes, a corporate action or delisting, or the trades of a rebalance.',
           }),
           worst: LimitMeasure,
         })
         .meta({ id: 'LimitBreach' }),
     )
-    .meta({ description: 'By first session; the first 10,000.' }),
+    .meta({ description: 'The first 10,000 breaches, sorted by their first session.' }),
   breaches_total: z.int(),
   distance: z
     .strictObject({
       identifier: z.string(),
-      move: z.number().meta({ description: 'Relative change of its price, other prices unchanged: 0.1 is +10 %.' }),
+      move: z
+        .number()
+        .meta({ description: 'Relative change of the price while all other prices are unchanged: 0.1 is +10 %.' }),
     })
     .nullable()
     .meta({
       id: 'LimitDistance',
       description:
-        'The smallest price move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.',
+        'Smallest price move of one security that causes a breach on the last date. Null beyond a bound, or if no move causes a breach.',
     }),
   findings: z.array(Finding),
 })).meta({ id: 'LimitsView' });

@@ -20,24 +20,24 @@ export const ConcentrationPayload = defineObject(() => ({
   gross_constituents: defineGross(z.int(), 'Securities with a position, long or short.'),
   gross_effective_assets: defineGross(
     z.number(),
-    'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing.',
+    'Squared sum of the absolute weights, divided by the sum of the squared weights: the number of equal positions with the same concentration, regardless of cash and borrowing.',
   ),
-  gross_largest: defineGross(z.number(), 'Largest weight by magnitude, long or short.'),
+  gross_largest: defineGross(z.number(), 'Largest absolute weight, long or short.'),
 })).meta({ id: 'ConcentrationPayload' });
 
 export const ExposurePayload = defineObject(() => ({
   long: z.number().meta({ description: 'Sum of the long weights.' }),
   short: z.number().meta({ description: 'Sum of the short weights, negative.' }),
-  gross: z.number().meta({ description: 'Sum of the magnitudes of the weights.' }),
-  net: z.number().meta({ description: 'Sum of the weights; 1 less this sum is cash.' }),
+  gross: z.number().meta({ description: 'Sum of the absolute weights.' }),
+  net: z.number().meta({ description: 'Sum of the weights. Cash is 1 less this sum.' }),
 })).meta({ id: 'ExposurePayload' });
 
 const TrackingForecastPayload = defineObject(() => ({
-  tracking_error: defineFraction('Root mean square of the forecasts in force on each date, annualised.'),
-  realised_tracking_error: defineFraction('Annualised standard deviation of the active returns that were forecast.'),
+  tracking_error: defineFraction('Annualised root mean square of the forecasts that applied on each date.'),
+  realised_tracking_error: defineFraction('Annualised standard deviation of the active returns with a forecast.'),
   bias: z.number().nullable().meta({
     description:
-      'Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.',
+      'Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0.',
   }),
   bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of unbiased forecasts.' }),
   bias_high: z.number().meta({ description: 'Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).' }),
@@ -45,10 +45,11 @@ const TrackingForecastPayload = defineObject(() => ({
   rebalances: z
     .array(
       z.strictObject({
-        date: defineDate('Session after whose close the forecast applied.'),
-        tracking_error: defineFraction('Forecast of the risk model at the decision, annualised.'),
+        date: defineDate('Session after which the forecast applies.'),
+        tracking_error: defineFraction('Annualised forecast of the risk model at the decision.'),
         realised_tracking_error: z.number().nullable().meta({
-          description: 'Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.',
+          description:
+            'Annualised tracking error until the next rebalance, a fraction; null with fewer than two returns.',
         }),
         observations: z.int().meta({ description: 'Number of returns until the next rebalance.' }),
       }),
@@ -60,12 +61,12 @@ export type TrackingForecastPayload = z.infer<typeof TrackingForecastPayload>;
 export const ParentPayload = defineObject(() => ({
   index_id: z.string(),
   observations: z.int().meta({ description: 'Number of dates in both the run and the parent.' }),
-  total_return: defineFraction('Of the parent over the shared dates.'),
-  tracking_difference: defineFraction('Total return of the run less that of the parent.'),
-  tracking_error: defineFraction('Annualised standard deviation of return differences to the parent.'),
+  total_return: defineFraction('Return of the parent over the common dates.'),
+  tracking_difference: defineFraction('Total return of the run less the total return of the parent.'),
+  tracking_error: defineFraction('Annualised standard deviation of the return differences to the parent.'),
   forecast: TrackingForecastPayload.optional().meta({
     description:
-      'Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',
+      'Comparison of realised and forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',
   }),
 })).meta({ id: 'ParentPayload' });
 export type ParentPayload = z.infer<typeof ParentPayload>;
@@ -81,11 +82,12 @@ export const OverviewView = defineObject(() => ({
   level: SeriesPayload,
   metrics: BacktestMetrics,
   parent: ParentPayload.optional().meta({
-    description: 'Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.',
+    description:
+      'Comparison of a derived index with its parent. Absent for other indices and in runs of earlier versions.',
   }),
   return_variant: z.enum(RETURN_VARIANTS).optional().meta({
     description:
-      'Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.',
+      'Return variant of the levels. It is `total` on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.',
   }),
   observations: z.int(),
   rebalances: z.int(),

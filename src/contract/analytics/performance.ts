@@ -14,29 +14,33 @@ export const PerformanceView = defineObject(() => ({
   of: z.enum(MEASURED).meta({
     description: 'Series that all figures describe: the portfolio after costs, or the index that it tracks.',
   }),
-  return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that is measured.' }),
+  return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the measured series.' }),
   requested_start: z.string(),
   requested_end: z.string(),
   start: z.string().meta({ description: 'First date of the run in the window.' }),
   end: z.string().meta({ description: 'Last date of the run in the window.' }),
   observations: z.int(),
-  level: SeriesPayload.meta({ description: 'Level that is measured, 100 at the first date.' }),
-  index_level: SeriesPayload.meta({ description: 'The tracked index in its return variant, 100 at the first date.' }),
+  level: SeriesPayload.meta({ description: 'Measured level, 100 on the first date.' }),
+  index_level: SeriesPayload.meta({
+    description: 'Level of the tracked index in its return variant, 100 on the first date.',
+  }),
   benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null if there is none.' }),
   benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
     description:
-      'Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions.',
+      'Return variant of the benchmark; `raw` for unadjusted levels. Null if there is no benchmark, and in runs of earlier versions.',
   }),
   benchmark_level: SeriesPayload.nullable().meta({
-    description: 'The benchmark, 100 at the first shared date of the window; null if there is none.',
+    description: 'Level of the benchmark, 100 on the first common date of the window; null if there is none.',
   }),
-  drawdown: SeriesPayload.meta({ description: 'Level against its peak in the window; 0 at a high.' }),
+  drawdown: SeriesPayload.meta({ description: 'Level relative to its peak in the window, less 1; 0 at a high.' }),
   metrics: BacktestMetrics.meta({ description: 'Figures of the window.' }),
   statistics: ReturnStatistics.meta({ description: 'Distribution of the returns of the window.' }),
   benchmark_statistics: BenchmarkStatistics.nullable().meta({
-    description: 'Comparison with the benchmark on the shared dates of the window; null with fewer than three.',
+    description: 'Comparison with the benchmark on the common dates of the window; null with fewer than three.',
   }),
-  drawdowns: z.array(DrawdownRow).meta({ description: 'The ten deepest falls of the window, the deepest first.' }),
+  drawdowns: z
+    .array(DrawdownRow)
+    .meta({ description: 'The ten deepest drawdowns of the window, beginning with the deepest.' }),
   annual_returns: z.record(z.string(), z.number()).meta({
     description: 'Return of each calendar year within the window. The returns compound to the total return.',
   }),

@@ -10,7 +10,7 @@ export const PriceGapPayload = defineObject(() => ({
 export type PriceGapPayload = z.infer<typeof PriceGapPayload>;
 
 export const RebalancePricingPayload = defineObject(() => ({
-  date: defineDate('Rebalance date by the schedule.'),
+  date: defineDate('Rebalance date of the schedule.'),
   priced_from: defineDate('Session of the prices.'),
 })).meta({ id: 'RebalancePricingPayload' });
 export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
@@ -18,7 +18,7 @@ export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 export const StaleFillPayload = defineObject(() => ({
   identifier: z.string(),
   last_bar: defineDate('Day of the price of the trade.'),
-  sessions_old: z.int().min(1).meta({ description: 'Sessions of its exchange since that day.' }),
+  sessions_old: z.int().min(1).meta({ description: 'Number of sessions of the exchange since that day.' }),
 })).meta({
   id: 'StaleFillPayload',
   description: 'A security that a rebalance traded at the price of an earlier session.',

@@ -16,6 +16,6 @@ export const provenance = {
   }),
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
     description:
-      'Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
+      'Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
   }),
 };

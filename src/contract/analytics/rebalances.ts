@@ -6,20 +6,21 @@ import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
 
 const figures = {
-  date: z.string().meta({ description: 'Date the weights took effect.' }),
+  date: z.string().meta({ description: 'Date on which the weights took effect.' }),
   cause: z.enum(REBALANCE_CAUSES).meta({
-    description: 'Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.',
+    description:
+      'Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.',
   }),
   review: z.string().nullable().meta({
     description:
-      'Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.',
+      'Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.',
   }),
   phase: z.number().nullable().meta({
     description: 'Completed fraction of the rebalance after this close; null if the run does not store the fraction.',
   }),
   schedule_dates: z.array(z.string()).meta({
     description:
-      'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
+      'Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.',
   }),
   stale_fills: z.array(StaleFillPayload).meta({ description: 'Securities traded at the price of an earlier session.' }),
   decision_date: z.string().nullable().meta({
@@ -30,20 +31,20 @@ const figures = {
   }),
   constituents: z.int().meta({ description: 'Securities with a weight above 0.' }),
   gross_constituents: z.int().meta({ description: 'Securities with a position, long or short.' }),
-  added: z
-    .int()
-    .meta({ description: 'Number of these securities that were not held before; all of them at the first rebalance.' }),
-  removed: z.int().meta({ description: 'Securities held before and not afterwards.' }),
+  added: z.int().meta({
+    description: 'Number of constituents that were not held before; at the first rebalance, all constituents.',
+  }),
+  removed: z.int().meta({ description: 'Number of securities that were held before and not afterwards.' }),
   cap: z.number().nullable(),
-  capped: z.int().meta({ description: 'Securities held at the cap.' }),
-  redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),
+  capped: z.int().meta({ description: 'Number of securities held at the cap.' }),
+  redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
   turnover: z.number().nullable().meta({
     description:
-      'One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run.',
+      'One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.',
   }),
   cost_fraction: z.number().nullable().meta({
     description:
-      'Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date.',
+      'Costs of that session as a fraction of the value at the previous close. The export `rebalances` contains them as an amount of money. Null before the second date.',
   }),
 };
 
@@ -53,7 +54,7 @@ export const RebalanceList = defineObject(() => ({
   index_id: z.string(),
   rebalances: z
     .array(RebalanceRow)
-    .meta({ description: 'By date, beginning with the composition in force at the start.' }),
+    .meta({ description: 'Rebalances by date, beginning with the composition in force at the start.' }),
 })).meta({ id: 'RebalanceList' });
 export type RebalanceList = WithoutRunState<z.infer<typeof RebalanceList>>;
 
@@ -66,9 +67,9 @@ export const RebalancedName = defineObject(() => ({
   uncapped: z.number().meta({ description: 'Weight before capping.' }),
   capped: z.boolean(),
   trade: z.number().nullable().meta({
-    description: 'Value bought, negative for a sale; 0 without a trade, null if the run does not store it.',
+    description: 'Traded value, negative for a sale. 0 without a trade; null if the run does not store it.',
   }),
-  price: z.number().nullable().meta({ description: 'Price of the trade; null if there is none.' }),
+  price: z.number().nullable().meta({ description: 'Price of the trade; null if there was no trade.' }),
 })).meta({ id: 'RebalancedName' });
 export const RebalanceView = defineObject(() => ({
   ...runState,
@@ -77,7 +78,9 @@ export const RebalanceView = defineObject(() => ({
   ...figures,
   previous: z.string().nullable().meta({ description: 'Date of the previous rebalance; null for the first.' }),
   next: z.string().nullable().meta({ description: 'Date of the next rebalance; null for the last.' }),
-  names: z.array(RebalancedName).meta({ description: 'Securities held before or after, by weight, then identifier.' }),
+  names: z
+    .array(RebalancedName)
+    .meta({ description: 'Securities held before or after, sorted by weight and identifier.' }),
   unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
 })).meta({ id: 'RebalanceView' });
 export type RebalanceView = WithoutRunState<z.infer<typeof RebalanceView>>;

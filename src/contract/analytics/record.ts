@@ -9,52 +9,54 @@ import { StaleFillPayload, gapsAndPricing } from './prices.js';
 import { provenance } from './provenance.js';
 
 export const RebalanceSnapshot = defineObject(() => ({
-  date: defineDate('Date the weights took effect.'),
+  date: defineDate('Date on which the weights took effect.'),
   schedule_dates: z.array(z.string()).meta({
     description:
-      'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
+      'Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.',
   }),
-  weights: defineWeightMap('Applied weights, summing to 1.'),
-  uncapped_weights: defineWeightMap('Weights before capping; equal to weights if no cap was applied.'),
-  cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
-  capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
-  redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),
-  stale_fills: z
-    .array(StaleFillPayload)
-    .meta({ description: 'Securities traded at the price of an earlier session, up to max_stale_sessions old.' }),
+  weights: defineWeightMap('Applied weights, with a sum of 1.'),
+  uncapped_weights: defineWeightMap('Weights before capping. They equal the weights if no cap was applied.'),
+  cap: z.number().nullable().meta({ description: 'Effective maximum weight of a security, if there is one.' }),
+  capped: z.array(z.string()).meta({ description: 'Number of securities held at the cap.' }),
+  redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
+  stale_fills: z.array(StaleFillPayload).meta({
+    description: 'Securities traded at the price of an earlier session, which is at most max_stale_sessions old.',
+  }),
   announced: z.string().nullable().meta({ description: 'Publication date of the composition, if earlier than date.' }),
   target_weights: z.record(z.string(), z.number()).nullable().meta({
     description:
-      'Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded.',
+      'Weights that were decided from data up to reference_date. Null if they equal the weights, and in runs of earlier versions that do not store them.',
   }),
   reference_date: z.string().nullable().meta({
-    description: 'Last date of the data that selection and weighting read; null in runs stored before it was recorded.',
+    description:
+      'Last date of the data that selection and weighting read; null in runs of earlier versions that do not store it.',
   }),
   pricing_date: z.string().nullable().meta({
     description:
-      'Date whose closes turned target weights into index shares; null in runs stored before it was recorded.',
+      'Date of the closes with which target weights were converted to index shares; null in runs of earlier versions that do not store it.',
   }),
   review: z.string().nullable().meta({
     description:
-      'Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.',
+      'Review that decided the composition, or the first of several reviews on the date. `rebalance` is the review of the document itself. Null in runs of earlier versions that do not store it.',
   }),
   reviews: z.array(z.string()).nullable().meta({
-    description: 'Every review that ran on the date, in order; null in runs stored before they were recorded.',
+    description:
+      'Every review that ran on the date, in order; null in runs of earlier versions that do not store them.',
   }),
   phase: z.number().nullable().meta({
     description:
-      'Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded.',
+      'Completed fraction of the rebalance after this close; 1 for a rebalance that takes effect at once. Null in runs of earlier versions that do not store it.',
   }),
   index_shares: z.record(z.string(), z.number()).nullable().meta({
     description:
-      'Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.',
+      'Index shares at the effective close: weight times market value, divided by price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.',
   }),
   weighting_factor: z.record(z.string(), z.number().nullable()).nullable().meta({
-    description: 'Index shares over float-adjusted shares; null for a security without a share count.',
+    description: 'Index shares divided by float-adjusted shares; null for a security without a share count.',
   }),
   cause: z.enum(REBALANCE_CAUSES).nullable().meta({
     description:
-      'Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded.',
+      'Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. Null in runs of earlier versions that do not store it.',
   }),
 })).meta({ id: 'RebalanceSnapshot' });
 export type RebalanceSnapshot = z.infer<typeof RebalanceSnapshot>;
@@ -72,17 +74,18 @@ export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
 
 export const BookPayload = defineObject(() => ({
   levels: SeriesPayload.meta({
-    description: 'Index points, starting at the base value. A benchmark that is only a level series is rebased to 100.',
+    description:
+      'Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100.',
   }),
   weights: TableFrame.meta({
-    description: 'Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.',
+    description: 'Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates.',
   }),
   weights_dates_total: z.int(),
   rebalances: z.array(RebalanceSnapshot),
   rebalances_total: z.int(),
   calendar_coverage: CalendarCoveragePayload.nullable(),
   divisor: SeriesPayload.optional().meta({
-    description: 'Market value divided by level, 1 at the start; absent for a benchmark that is only a level series.',
+    description: 'Market value divided by level, 1 at the start. Absent for a benchmark with only a series of levels.',
   }),
   dividend_points: SeriesPayload.optional().meta({
     description:
@@ -107,14 +110,14 @@ export const PortfolioBookPayload = defineObject(() => ({
   cash: SeriesPayload,
   initial_capital: z.number(),
   nav: SeriesPayload.meta({
-    description: 'Value after each close, preceded by a row with the initial capital on the day before the start.',
+    description: 'Value after each close. The first row has the initial capital on the day before the start.',
   }),
   portfolio_id: z.string(),
   positions: TableFrame,
   positions_total: z.int(),
   transactions: TableFrame,
   transactions_total: z.int().meta({
-    description: 'Rows of the whole table. Beyond a million, only the latest are returned.',
+    description: 'Number of rows of the whole table. Of more than a million rows, only the latest are returned.',
   }),
   weights: TableFrame,
   weights_dates_total: z.int(),

@@ -30,12 +30,12 @@ export const BacktestRequest = defineObject(() => ({
   store_id: terms.store_id,
   if_stale: z.boolean().default(false).meta({
     description:
-      'Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.',
+      'Run only if the stored run is stale for this request; otherwise return its result. Omitted fields have the values of the stored run.',
   }),
 })).meta({
   id: 'BacktestRequest',
   description:
-    'Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field.',
+    'Default of an omitted field. With `if_stale`, the value of the stored run; otherwise the value of the strategy, if one is run; otherwise the default of the field.',
 });
 /** Request of a run after `if_stale` and `as_known_on` have been processed. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

@@ -25,8 +25,8 @@ import { LevelsView } from './levels.js';
 
 const params = defineObject(() => ({ index_id: Id }));
 const window = {
-  start: IsoDate.optional().meta({ description: 'First day. Default: the first of the run.' }),
-  end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
+  start: IsoDate.optional().meta({ description: 'First day. Default: the first date of the run.' }),
+  end: IsoDate.optional().meta({ description: 'Last day. Default: the last date of the run.' }),
 };
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 /** Errors of a view that needs prices while the store of the run is not active. */
@@ -42,9 +42,9 @@ export const analyticsRoutes = defineRoutes({
     onStore: 'body',
     scope: 'run',
     tag,
-    summary: 'Backtest an index, or a strategy, as a job.',
+    summary: 'Runs a backtest of an index or a strategy as a job.',
     description:
-      'Invalid requests are refused before the job is queued: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
+      'Invalid requests are refused before the job is queued: unknown benchmarks, ranges outside the calendar or the store, and ranges with fewer than two sessions.',
     params,
     body: {
       schema: BacktestRequest,
@@ -54,7 +54,7 @@ export const analyticsRoutes = defineRoutes({
     success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
     unchanged: {
       status: 200,
-      description: 'With `if_stale`: the result of the stored run, which equals a new run of this request.',
+      description: 'With `if_stale`, the result of the stored run, which equals a new run of this request.',
       schema: BacktestRunResult,
     },
     errors: [
@@ -82,9 +82,9 @@ export const analyticsRoutes = defineRoutes({
     onStore: 'body',
     scope: 'run',
     tag,
-    summary: 'Backtest many indices and strategies, each as a separate job.',
+    summary: 'Runs backtests of many indices and strategies, each as a separate job.',
     description:
-      'Each id has a separate entry: if one is refused, for example an unknown id or a full queue, the others still run. With `if_stale` only ids with a stale run are run, so a partly successful request can be repeated.',
+      'Each id has a separate entry. If one id is refused, for example because it is unknown or a queue is full, the others still run. With `if_stale`, only ids with a stale run are run. You can therefore repeat a partly successful request.',
     body: {
       schema: BacktestBatchRequest,
       example: { ids: ['LARGE-100', 'EQUAL-100'], if_stale: true },
@@ -98,7 +98,7 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/backtests',
     scope: 'read',
     tag,
-    summary: 'Stored records, by id.',
+    summary: 'Lists stored records by id.',
     query: listingQuery,
     success: { status: 200, description: 'The records.', schema: BacktestRecordCollection },
     errors: [],
@@ -108,16 +108,16 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/compare',
     scope: 'read',
     tag,
-    summary: 'Levels, figures and correlations of several stored runs on their common dates.',
+    summary: 'Compares levels, figures and correlations of several stored runs on their common dates.',
     description:
-      'With `Accept: text/csv`, the levels with one row per date and one column per run. A benchmark is the last entry, on the calendar and in the currency of the first run; an identifier is compared on the dates on which it has a value.',
+      'With `Accept: text/csv`, returns the levels with one row per date and one column per run. A benchmark is the last entry. It uses the calendar and the currency of the first run. An identifier is compared on the dates on which it has a value.',
     query: defineObject(() => ({
       ids: z
         .array(RunOf)
         .min(1)
         .max(LIMITS.MAX_COMPARE_IDS)
         .meta({
-          description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.`,
+          description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids, or ID@RUN for an earlier run. With a benchmark, one id is sufficient.`,
         }),
       benchmark: BenchmarkName.optional(),
       ...window,
@@ -130,7 +130,7 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/record',
     scope: 'read',
     tag,
-    summary: 'The stored record of a run.',
+    summary: 'Returns the stored record of a run.',
     params,
     query: z.strictObject(runQuery),
     success: { status: 200, description: 'The record.', schema: BacktestResultSummary },
@@ -141,7 +141,7 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/record',
     scope: 'write',
     tag,
-    summary: 'Delete the stored run.',
+    summary: 'Deletes the stored run.',
     params,
     versioned: true,
     success: { status: 204, description: 'Forgotten.' },
@@ -152,7 +152,7 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/overview',
     scope: 'read',
     tag,
-    summary: 'Level, metrics and concentration of a run.',
+    summary: 'Returns level, metrics and concentration of a run.',
     params,
     query: z.strictObject(runQuery),
     success: { status: 200, description: 'The overview.', schema: OverviewView },
@@ -163,7 +163,8 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/attribution',
     scope: 'read',
     tag,
-    summary: 'Contributions of the securities to the return of a window, linked so that they sum to it exactly.',
+    summary:
+      'Returns the contributions of the securities to the return of a window. The contributions are linked, so that they add up to the return exactly.',
     params,
     query: defineObject(() => ({ ...runQuery, ...window })),
     view: { name: 'attribution', needs: ['window'] },
@@ -175,9 +176,9 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/attribution/groups',
     scope: 'read',
     tag,
-    summary: 'Contributions by group, and allocation, selection and interaction against a benchmark index.',
+    summary: 'Returns contributions by group, and allocation, selection and interaction against a benchmark index.',
     description:
-      'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
+      'Effects are computed for each period as defined by Brinson and Fachler, and linked as defined by Cariño. They add up to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
     params,
     query: defineObject(() => ({
       ...runQuery,
@@ -194,9 +195,9 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/reconcile',
     scope: 'read',
     tag,
-    summary: 'Accounting identities of the stored run, recomputed.',
+    summary: 'Recomputes the accounting identities of the stored run.',
     description:
-      'Each check has both sides, residual, tolerance and verdict. Stored bytes are hashed again to detect changed records.',
+      'Each check returns both values, the residual, the tolerance and the verdict. Stored bytes are hashed again to detect changed records.',
     params,
     query: z.strictObject(runQuery),
     view: { name: 'reconcile', needs: ['run-benchmark', 'files', 'own-market'], isMadeAnew: true },
@@ -208,7 +209,7 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/assets/{identifier}',
     scope: 'read',
     tag,
-    summary: 'One security of a run: its price, its weights, its correlation with the run.',
+    summary: 'Returns one security of a run: its price, its weights, and its correlation with the run.',
     params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
     query: z.strictObject(runQuery),
     view: { name: 'asset', needs: ['same-store'] },
@@ -220,21 +221,21 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/weights',
     scope: 'read',
     tag,
-    summary: 'Holdings of the index on a date, with concentration, drift and risk.',
+    summary: 'Returns the holdings of the index on a date, with concentration, drift and risk.',
     params,
     query: defineObject(() => ({
       ...runQuery,
       as_of: IsoDate.optional().meta({
-        description: 'The latest date of the run at or before this day. Default: the last date.',
+        description: 'Latest date of the run on or before this day. Default: the last date.',
       }),
       benchmark: BenchmarkName.optional(),
-      risk: z.boolean().default(false).meta({ description: 'True: add risk contributions.' }),
+      risk: z.boolean().default(false).meta({ description: 'True adds risk contributions.' }),
       risk_model: Id.optional().meta({
-        description: 'Stored risk model for the risk contributions, which then need no prices.',
+        description: 'Stored risk model for the risk contributions. They then need no prices.',
       }),
       risk_estimator: z.enum(ESTIMATORS).optional().meta({
         description:
-          'Estimator of a covariance over the window of the run, with its defaults; adds risk contributions. Excludes risk_model.',
+          'Estimator of a covariance over the window of the run, with default settings. It adds risk contributions. Excludes risk_model.',
       }),
     })),
     view: { name: 'weights', needs: ['risk'] },
@@ -246,17 +247,17 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/factor-risk',
     scope: 'read',
     tag,
-    summary: 'Active variance against a benchmark index, split into factors and the rest.',
+    summary: 'Splits the active variance against a benchmark index into factor risk and specific risk.',
     params,
     query: defineObject(() => ({
       ...runQuery,
       as_of: IsoDate.optional().meta({
-        description: 'The latest date of the run at or before this day. Default: the last date.',
+        description: 'Latest date of the run on or before this day. Default: the last date.',
       }),
       benchmark: BenchmarkName,
       model: z.enum(FACTOR_MODELS).optional().meta({
         description:
-          'Market and sectors (`market_sector`, `industries`), principal components, or market, sectors and styles, over the window of the run. Default: market_sector. Excludes risk_model.',
+          'Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.',
       }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model that provides the factors: statistical, industries or styles.',
@@ -280,7 +281,7 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/factor-attribution',
     scope: 'read',
     tag,
-    summary: 'Return of a run by market, sectors and styles.',
+    summary: 'Attributes the return of a run to market, sectors and styles.',
     description:
       'In each calendar month, the returns of all securities of the store are regressed on exposures known at the previous close. Contributions of all sessions are linked, so that they add up to the total return.',
     params,
@@ -301,17 +302,22 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/levels',
     scope: 'read',
     tag,
-    summary: 'Index levels of a run in any return variant, with the divisor.',
+    summary: 'Returns the index levels of a run in any return variant, with the divisor.',
     params,
     query: defineObject(() => ({
       ...runQuery,
       variant: z.enum(RETURN_VARIANTS).optional().meta({
-        description: 'Default: the variant of the index. A run on prices that include dividends has only `total`.',
+        description:
+          'Return variant. Default: the variant of the index. A run on prices that include dividends has only `total`.',
       }),
       ...window,
     })),
     view: { name: 'levels', needs: ['window'] },
-    success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },
+    success: {
+      status: 200,
+      description: 'The levels. A window is cut from the whole series and is not rebased.',
+      schema: LevelsView,
+    },
     errors: [...runErrors, 'INVALID_RANGE', 'VARIANT_NOT_AVAILABLE'],
   },
 });

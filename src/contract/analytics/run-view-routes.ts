@@ -25,8 +25,8 @@ import { RunSummaryCollection } from './summaries.js';
 
 const params = defineObject(() => ({ index_id: Id }));
 const window = {
-  start: IsoDate.optional().meta({ description: 'First day. Default: the first of the run.' }),
-  end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
+  start: IsoDate.optional().meta({ description: 'First day. Default: the first date of the run.' }),
+  end: IsoDate.optional().meta({ description: 'Last day. Default: the last date of the run.' }),
 };
 const errors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
@@ -54,10 +54,10 @@ function formatTableLines(tables: Readonly<Record<string, ExportTable>>): string
  * @param usual table of the file if the request names none
  */
 const createTableQuery = (usual: string) => ({
-  description: `Only for CSV, Arrow, Parquet and Excel; refused with JSON. Default: \`${usual}\`.`,
+  description: `Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: \`${usual}\`.`,
 });
 
-const limitsAsFile = `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${formatTableLines(LIMIT_TABLES)}`;
+const limitsAsFile = `A CSV, Arrow, Parquet or Excel file contains one \`table\`:\n\n${formatTableLines(LIMIT_TABLES)}`;
 const limitTable = z.enum(LIMIT_TABLE_NAMES).optional().meta(createTableQuery('state'));
 const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsView, media: FILE_MEDIA } as const;
 
@@ -67,7 +67,7 @@ export const runViewRoutes = defineRoutes({
   listSummaries: {
     ...common,
     path: '/analytics/summaries',
-    summary: 'Level, returns, volatility and rebalances of every stored run, one row each.',
+    summary: 'Returns level, returns, volatility and rebalances of every stored run, one row per run.',
     description: 'A run that is no longer readable is omitted and counted in `skipped`.',
     query: listingQuery,
     success: { status: 200, description: 'The rows, by id.', schema: RunSummaryCollection },
@@ -76,8 +76,8 @@ export const runViewRoutes = defineRoutes({
   getPerformance: {
     ...common,
     path: '/analytics/{index_id}/performance',
-    summary: 'Levels, drawdown, returns and figures of a window of a run.',
-    description: 'The window is narrowed to dates of the run; all figures are measured within it.',
+    summary: 'Returns levels, drawdown, returns and figures of a run over a window.',
+    description: 'The window is narrowed to dates of the run. All figures are measured within this window.',
     params,
     query: defineObject(() => ({
       ...runQuery,
@@ -98,7 +98,7 @@ export const runViewRoutes = defineRoutes({
   listRebalances: {
     ...common,
     path: '/analytics/{index_id}/rebalances',
-    summary: 'Every rebalance of a run with its changes, turnover and cost.',
+    summary: 'Lists every rebalance of a run with its changes, turnover and cost.',
     params,
     query: z.strictObject(runQuery),
     view: { name: 'rebalances', needs: [] },
@@ -108,10 +108,12 @@ export const runViewRoutes = defineRoutes({
   getRebalance: {
     ...common,
     path: '/analytics/{index_id}/rebalances/{date}',
-    summary: 'One rebalance of a run by security: weights before and after, trades.',
+    summary: 'Returns one rebalance of a run by security: weights before and after, and trades.',
     params: defineObject(() => ({
       index_id: Id,
-      date: IsoDate.meta({ description: 'The latest rebalance at or before this day.' }),
+      date: IsoDate.meta({
+        description: 'Date of the rebalance. The response describes the latest rebalance on or before this day.',
+      }),
     })),
     query: z.strictObject(runQuery),
     view: { name: 'rebalance', needs: [] },
@@ -121,9 +123,10 @@ export const runViewRoutes = defineRoutes({
   getIndexActions: {
     ...common,
     path: '/indices/{index_id}/actions',
-    summary: 'Effects of past and coming corporate actions on an index: weight, shares and divisor before and after.',
+    summary:
+      'Returns the effects of past and coming corporate actions on an index: weight, shares and divisor before and after.',
     description:
-      'Past actions on the holdings of the latest run, and actions announced by its last date, pro forma. Actions that await a decision are marked.',
+      'Past actions are applied to the holdings of the latest run. Actions that were announced on or before its last date are pro forma. Actions that await a decision are marked.',
     params,
     query: defineObject(() => ({
       ...runQuery,
@@ -131,7 +134,7 @@ export const runViewRoutes = defineRoutes({
       to: IsoDate.optional().meta({ description: 'Last ex-date.' }),
       table: z.enum(['actions', 'constituents']).optional().meta({
         description:
-          'For CSV only: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice that the action offers. Refused with JSON.',
+          'Table of a CSV file: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice of the action. Refused with JSON.',
       }),
     })),
     view: { name: 'actions', needs: ['window', 'market', 'outside-mergers'] },
@@ -141,9 +144,9 @@ export const runViewRoutes = defineRoutes({
   getDividendPoints: {
     ...common,
     path: '/analytics/{index_id}/dividend-points',
-    summary: 'Ordinary dividends in index points by session and year, the yield, and announced dividends.',
+    summary: 'Returns ordinary dividends in index points by session and year, the yield, and announced dividends.',
     description:
-      'Points of a security: weight at the previous close x level at that close x dividend / price, with dividend and price in the currency of the index.',
+      'The points of a security are its weight at the previous close x level at that close x dividend / price, with dividend and price in the currency of the index.',
     params,
     query: defineObject(() => ({ ...runQuery, ...window })),
     view: { name: 'dividend-points', needs: ['window', 'market'] },
@@ -160,8 +163,8 @@ export const runViewRoutes = defineRoutes({
   getExposures: {
     ...common,
     path: '/analytics/{index_id}/exposures',
-    summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description: `Groups and datapoints are as known on each date. BETA is computed as in rules, against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${formatTableLines(EXPOSURE_TABLES)}`,
+    summary: 'Returns weights by group and averages of datapoints over time, with concentration and turnover.',
+    description: `Groups and datapoints are as known on each date. BETA is computed as in rules, against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. A CSV or Arrow file contains one \`table\`:\n\n${formatTableLines(EXPOSURE_TABLES)}`,
     params,
     query: defineObject(() => ({
       ...runQuery,
@@ -174,11 +177,11 @@ export const runViewRoutes = defineRoutes({
         .min(1)
         .max(GROUPS_MAX)
         .default(20)
-        .meta({ description: 'Maximum number of groups; the remaining ones are combined as OTHERS.' }),
+        .meta({ description: 'Maximum number of groups. All other groups are combined as OTHERS.' }),
       interval: z
         .enum(EXPOSURE_INTERVALS)
         .default('native')
-        .meta({ description: 'Every date, or the last date of each week or month.' }),
+        .meta({ description: 'Dates of the rows: every date, or the last date of each week or month.' }),
       fields: z.array(z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH)).max(FIELDS_MAX).default([]).meta({
         description:
           'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP, or expressions over datapoints. Cross-sectional functions cover the securities that the run holds.',
@@ -186,7 +189,7 @@ export const runViewRoutes = defineRoutes({
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
         description:
-          'For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.',
+          'Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `fields` if fields are requested, otherwise `groups`.',
       }),
       ...window,
     })),
@@ -212,8 +215,8 @@ export const runViewRoutes = defineRoutes({
   getLimits: {
     ...common,
     path: '/analytics/{index_id}/limits',
-    summary: 'A published concentration rule checked on every session: headroom, breaches and their causes.',
-    description: `Without a value in the reference column ISSUER, each security is its own issuer; a finding reports this. ${limitsAsFile}`,
+    summary: 'Checks a published concentration rule on every session, and returns headroom, breaches and their causes.',
+    description: `A security without a value in the reference column ISSUER is a separate issuer. A finding reports this. ${limitsAsFile}`,
     params,
     query: defineObject(() => ({
       ...runQuery,
@@ -221,14 +224,14 @@ export const runViewRoutes = defineRoutes({
         .enum(LIMIT_RULE_NAMES)
         .optional()
         .meta({
-          description: `Default: the rule that triggers rebalances of the index, or ${DEFAULT_LIMIT_RULE} if none does. ${ruleHelp}`,
+          description: `Default: the rule that triggers rebalances of the index, or ${DEFAULT_LIMIT_RULE} if there is none. ${ruleHelp}`,
         }),
       by: z
         .string()
         .min(1)
         .max(64)
         .default('ISSUER')
-        .meta({ description: 'Reference column of the issuer; IDENTIFIER makes each security its own issuer.' }),
+        .meta({ description: 'Reference column of the issuer. With IDENTIFIER, each security is a separate issuer.' }),
       table: limitTable,
       ...window,
     })),
@@ -240,8 +243,8 @@ export const runViewRoutes = defineRoutes({
     ...common,
     method: 'POST',
     path: '/analytics/{index_id}/limits',
-    summary: 'Constraint rows checked on every session of a run.',
-    description: `Rows on holdings and their datapoints; rows on a parent index, trades or forecast risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
+    summary: 'Checks constraints on every session of a run.',
+    description: `Constraints can refer to holdings and their datapoints. Constraints on a parent index, trades or forecast risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
     params,
     query: defineObject(() => ({ ...runQuery, table: limitTable, ...window })),
     body: {
@@ -257,9 +260,9 @@ export const runViewRoutes = defineRoutes({
     method: 'POST',
     path: '/analytics/{index_id}/scenarios',
     summary:
-      'Return of the composition of a run in historical windows and under shocks, by security and group; nothing is stored.',
+      'Returns the return of the composition of a run in historical windows and under shocks, by security and group. Nothing is stored.',
     params,
-    description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${formatTableLines(SCENARIO_TABLES)}`,
+    description: `A CSV, Arrow, Parquet or Excel file contains one \`table\`:\n\n${formatTableLines(SCENARIO_TABLES)}`,
     query: defineObject(() => ({ ...runQuery, table: scenarioTable })),
     body: {
       schema: ScenarioRequest,

@@ -15,7 +15,7 @@ export const BacktestRunResult = defineObject(() => ({
   drawdown: SeriesPayload,
   index_level: SeriesPayload,
   index_version: z.int().min(1).nullable().optional().meta({
-    description: 'Version of the index or strategy; null if it has none, absent in results of earlier versions.',
+    description: 'Version of the index or strategy. Null if it has none; absent in results of earlier versions.',
   }),
   initial_capital: z.number(),
   level: SeriesPayload,
@@ -23,10 +23,10 @@ export const BacktestRunResult = defineObject(() => ({
   ...gapsAndPricing,
   rebalances: z
     .array(RebalanceSnapshot)
-    .meta({ description: 'Compositions in the run, preceded by the composition in force at the start.' }),
+    .meta({ description: 'Compositions of the run, beginning with the composition in force at the start.' }),
   rebalances_total: z.int().meta({
     description:
-      'Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.',
+      'Total number of compositions. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.',
   }),
   returns: SeriesPayload,
   total_costs: z.number(),

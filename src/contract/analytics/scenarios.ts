@@ -13,7 +13,7 @@ const NameResult = defineObject(() => ({
   standard_error: z
     .number()
     .nullable()
-    .meta({ description: 'Uncertainty of the estimated slopes of a response by regression.' }),
+    .meta({ description: 'Uncertainty of the estimated slopes, for a response by regression.' }),
 })).meta({ id: 'ScenarioName' });
 
 const GroupResult = defineObject(() => ({ group: z.string(), weight: z.number(), contribution: z.number() })).meta({
@@ -26,10 +26,10 @@ const ScenarioResult = defineObject(() => ({
   name: z.string(),
   return: z.number().nullable().meta({
     description:
-      'Sum of the contributions; cash earns nothing. Null for a window that the store does not cover; the finding `NO_DATA_IN_RANGE` reports its dates.',
+      'Sum of the contributions. Cash earns nothing. Null for a window outside the data of the store; the finding `NO_DATA_IN_RANGE` states the dates.',
   }),
-  by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
-  by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
+  by_name: z.array(NameResult).meta({ description: 'Entries by contribution, the lowest first.' }),
+  by_group: z.array(GroupResult).meta({ description: 'Entries by contribution, the lowest first.' }),
   covered_weight: defineNumber(
     'Gross weight of the securities with returns in the window, divided by the gross weight of all securities.',
   ),
@@ -39,14 +39,14 @@ const ScenarioResult = defineObject(() => ({
   window: z
     .strictObject({ start: z.string(), end: z.string() })
     .nullable()
-    .meta({ description: 'First and last close of the return; null for shocks and without a return.' }),
+    .meta({ description: 'First and last close of the return. Null for shocks, and if there is no return.' }),
   worst_session: SessionReturn.nullable(),
   worst_sessions: z.array(SessionReturn),
   r_squared: z
     .number()
     .nullable()
     .meta({ description: 'R-squared of the regression of the composition on the factors; null without factors.' }),
-  observations: z.int().nullable().meta({ description: 'Returns in the regression.' }),
+  observations: z.int().nullable().meta({ description: 'Number of returns in the regression.' }),
   standard_error: z.number().nullable().meta({
     description: 'Standard error of the return from the estimated slopes; null without factors.',
   }),

@@ -15,11 +15,11 @@ const moves = {
     'Return since the last date of the previous calendar year, or since the first date of the run.',
   ),
   volatility: defineFraction(
-    'Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer.',
+    'Annualised standard deviation of the returns of the last year (252 returns, or 365 if the calendar trades every day), or of all returns if there are fewer.',
   ),
-  total_return: defineFraction('Last level over the first, less 1.'),
+  total_return: defineFraction('Last level divided by the first, less 1.'),
   max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
-  trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date and the last.' }),
+  trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date, and the last date.' }),
 };
 
 export const IndexMoves = z.strictObject(moves).meta({ id: 'IndexMoves' });
@@ -29,13 +29,15 @@ export const RunSummaryRow = defineObject(() => ({
   index_id: z.string(),
   name: z.string(),
   run_at: z.string().nullable(),
-  end: z.string().meta({ description: "Last date of the run's levels." }),
-  level: z.number().meta({ description: 'Index points on that date; for a strategy its level, 100 at the start.' }),
+  end: z.string().meta({ description: 'Last date of the levels of the run.' }),
+  level: z
+    .number()
+    .meta({ description: 'Level in index points on that date; for a strategy, its level (100 at the start).' }),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the levels.' }),
   ...moves,
   index: IndexMoves.nullable().meta({
     description:
-      'These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs.',
+      'The same figures for the index, on the dates of the run, before trading costs but after the costs of an overlay. Null for a strategy. All other figures describe the portfolio after costs.',
   }),
   last_rebalance: z.string(),
   next_rebalance: z.string().nullable().meta({

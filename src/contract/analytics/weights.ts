@@ -11,7 +11,7 @@ export const ConstituentRow = defineObject(() => ({
   identifier: z.string(),
   weight: z.number().meta({ description: 'Weight held on as_of.' }),
   decided_weight: z.number().meta({ description: 'Weight of the rebalance in force, after capping.' }),
-  raw_weight: z.number().meta({ description: 'Weight of the rebalance before capping.' }),
+  raw_weight: z.number().meta({ description: 'Weight of the rebalance in force, before capping.' }),
   capped: z.boolean(),
   active_weight: z.number().nullable(),
   active_risk_contribution: z.number().nullable(),
@@ -78,7 +78,7 @@ export const RiskDecomposition = defineObject(() => ({
   ...runState,
   contributions: z
     .record(z.string(), z.number())
-    .meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
+    .meta({ description: 'Fraction of the factor variance that the factor contributes. It can be negative.' }),
   factor_share: z.number(),
   factor_variance: z.number(),
   specific_variance: z.number(),
@@ -88,13 +88,13 @@ export const RiskDecomposition = defineObject(() => ({
   reconciles: z.boolean(),
   model: z
     .enum([...FACTOR_MODELS, 'imported'])
-    .meta({ description: 'Source of the factors; for a stored model its estimator, or imported.' }),
+    .meta({ description: 'Source of the factors. For a stored model, its estimator, or `imported`.' }),
   factors: z.array(z.string()),
   exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
   benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
   requested_as_of: z.string().nullable(),
   as_of: z.string().meta({ description: 'Date of the weights.' }),
-  covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures cover.' }),
+  covered_weight: z.number().meta({ description: 'Fraction of the gross active weight that the figures cover.' }),
   ...measured,
   risk_estimator: z
     .enum(FACTOR_ESTIMATORS)
@@ -102,7 +102,7 @@ export const RiskDecomposition = defineObject(() => ({
     .meta({ description: 'Requested estimator; null for `model` or a stored model.' }),
   findings: z.array(Finding).meta({
     description:
-      '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.',
+      '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.',
   }),
 })).meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = WithoutRunState<z.infer<typeof RiskDecomposition>>;

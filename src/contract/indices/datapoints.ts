@@ -11,25 +11,25 @@ const expression = z.union([
   z
     .string()
     .max(LIMITS.MAX_EXPRESSION_LENGTH)
-    .meta({ description: 'Text, for example `zscore(DIVIDEND_YIELD, by=SECTOR)`.' }),
-  z.record(z.string(), z.unknown()).meta({ description: 'Nodes: an ExpressionNode.' }),
+    .meta({ description: 'Expression as text, for example `zscore(DIVIDEND_YIELD, by=SECTOR)`.' }),
+  z.record(z.string(), z.unknown()).meta({ description: 'Expression as nodes: an ExpressionNode.' }),
 ]);
 
 /** Maximum number of securities with values in an evaluation. */
 export const VALUES_MAX = 3;
 
 export const DatapointRequest = defineObject(() => ({
-  expression: expression.meta({ description: 'The expression, as text or as nodes.' }),
+  expression: expression.meta({ description: 'Expression, as text or as nodes.' }),
   expects: z
     .enum(['number', 'condition'])
     .default('number')
-    .meta({ description: 'A condition is accepted by ExpressionFilter and as the first operand of `if`.' }),
+    .meta({ description: 'ExpressionFilter, and the first operand of `if`, accept a condition.' }),
   datapoints: z
     .record(z.string().min(1).max(64), expression)
     .optional()
-    .meta({ description: 'Expressions to which it refers, as in an index document.' }),
+    .meta({ description: 'Expressions to which the expression refers, as in an index document.' }),
   plugins: NamedPlugins.optional().meta({
-    description: 'Plug-ins to which it refers, as in an index document.',
+    description: 'Plug-ins to which the expression refers, as in an index document.',
   }),
   universe: UniverseSpec.optional().meta({
     description: 'Universe, as in an index document. Default: all securities.',
@@ -41,7 +41,9 @@ export const DatapointRequest = defineObject(() => ({
     .optional()
     .meta({ description: 'Exchange calendar. Default: the preselected calendar.' }),
   currency: CurrencyCode.default('USD').meta({ description: 'Currency of amounts of money.' }),
-  as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
+  as_of: IsoDate.nullable()
+    .default(null)
+    .meta({ description: 'Decision date. Default: the latest date of the store.' }),
   identifiers: z
     .array(AssetIdentifier)
     .max(VALUES_MAX)
@@ -55,14 +57,17 @@ export const DatapointEvaluation = defineObject(() => ({
   text: z.string().nullable().meta({ description: 'Canonical text; null if the expression cannot be parsed.' }),
   tree: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Canonical tree: an ExpressionNode.' }),
   unit: z.string().nullable().meta({
-    description: 'Unit of the values, such as `money` or `number`; null if unknown, and for a condition.',
+    description: 'Unit of the values, such as `money` or `number`; null for an unknown unit and for a condition.',
   }),
   as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
   values: z
     .array(
       z.strictObject({
         identifier: z.string(),
-        value: z.union([z.number(), z.string(), z.boolean()]).nullable().meta({ description: 'Null if missing.' }),
+        value: z
+          .union([z.number(), z.string(), z.boolean()])
+          .nullable()
+          .meta({ description: 'Value; null if it is missing.' }),
       }),
     )
     .max(VALUES_MAX)
@@ -77,7 +82,7 @@ const forms = [...new Set(FUNCTIONS.map(({ form }) => form))] as [string, ...str
 export const FunctionSpec = defineObject(() => ({
   name: z.string(),
   form: z.enum(forms).meta({
-    description: 'Scope: values of one security, across securities, over trailing sessions, or known at a decision.',
+    description: 'Scope of the function: one security, several securities, trailing sessions, or the decision.',
   }),
   signature: z.string().meta({ description: 'Syntax.' }),
   help: z.string(),

@@ -18,7 +18,7 @@ export const IndexSummary = defineObject(() => ({
   name: z.string(),
   kind: z
     .enum(['rule', 'derived', 'overlay'])
-    .meta({ description: 'Defined by rules, derived by optimisation, or based on other indices.' }),
+    .meta({ description: 'Type of the definition: rules, an optimisation, or other indices.' }),
   source_index_id: z
     .string()
     .nullable()
@@ -28,7 +28,7 @@ export const IndexSummary = defineObject(() => ({
   base_date: z.string(),
   store_id: z.string().nullable().meta({ description: 'Data store of the index; null for the active store.' }),
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
-  run_at: z.string().nullable().meta({ description: 'Time of that record.' }),
+  run_at: z.string().nullable().meta({ description: 'Time of the backtest record.' }),
   tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
 })).meta({ id: 'IndexSummary' });
 
@@ -44,13 +44,14 @@ export const DeletedIndex = defineObject(() => ({
   derived_from: z
     .string()
     .nullable()
-    .meta({ description: 'Parent of an optimised child; null for the index of the request.' }),
+    .meta({ description: 'Parent of a derived index; null for the index of the request.' }),
 })).meta({ id: 'DeletedIndex' });
 
 export const IndexDeletion = defineObject(() => ({
-  deleted: z
-    .array(DeletedIndex)
-    .meta({ description: 'The index of the request, then its children depth first in the order of their ids.' }),
+  deleted: z.array(DeletedIndex).meta({
+    description:
+      'Index of the request, followed by the indices that depend on it, depth first in the order of their ids.',
+  }),
 })).meta({ id: 'IndexDeletion' });
 export type IndexDeletion = z.infer<typeof IndexDeletion>;
 
@@ -85,14 +86,14 @@ export const OverlayTypes = defineObject(() => ({
           help: z.string(),
           formula: z
             .string()
-            .meta({ description: 'Level of session t from the previous one; g is the growth of the index.' }),
+            .meta({ description: 'Level of session t from the previous level. g is the growth of the index.' }),
           reference: z.string().meta({ description: 'Publication that contains the formula.' }),
           parameters: z.array(ParameterSpec),
           example: z.record(z.string(), z.unknown()),
         })
         .meta({ id: 'OverlayTypeSpec' }),
     )
-    .meta({ description: 'In the order of a form.' }),
+    .meta({ description: 'Parameters in the order of a form.' }),
 })).meta({ id: 'OverlayTypes' });
 export type OverlayTypes = z.infer<typeof OverlayTypes>;
 

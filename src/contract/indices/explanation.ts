@@ -9,21 +9,24 @@ const DerivedSource = defineObject(() => ({
   source_index_id: z.string(),
   objective: z.string(),
   source_weight: z.number().nullable().meta({
-    description: 'Weight in the parent, the start of the optimisation; null if the parent does not hold the security.',
+    description:
+      'Weight in the parent, from which the optimisation starts; null if the parent does not hold the security.',
   }),
   get source() {
     return IndexExplanation;
   },
-  solve: NameSolve.nullable().meta({ description: 'Null if the parent does not hold the security.' }),
+  solve: NameSolve.nullable().meta({
+    description: 'Explanation of the weight in the parent; null if the parent does not hold the security.',
+  }),
   findings: z.array(Finding).meta({ description: 'Warnings of the optimisation.' }),
 })).meta({
   id: 'DerivedSource',
-  description: "Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation.",
+  description: 'Explanation of the weight in the parent, at the rebalance that was optimised, and of the optimisation.',
 });
 
 export const IndexExplanation = defineObject(() => ({
   index_version: z.int().min(1).nullable().optional().meta({
-    description: 'Version of the explained definition; null if it has no versions, absent for a source.',
+    description: 'Version of the explained definition. Null if it has no versions; absent for a source.',
   }),
   index_id: z.string(),
   identifier: z.string(),
@@ -32,7 +35,7 @@ export const IndexExplanation = defineObject(() => ({
   rebalance_date: z.string().meta({ description: 'Effective date of the composition in force.' }),
   decision_date: z.string().meta({ description: 'Session whose data was used.' }),
   reviews: z.array(z.string()).meta({
-    description: 'Reviews that decided it, in order; `rebalance` is that of the document itself.',
+    description: 'Reviews that decided the composition, in order. `rebalance` is the review of the document itself.',
   }),
   in_universe: z.boolean(),
   included: z.boolean(),
@@ -57,35 +60,38 @@ export const IndexExplanation = defineObject(() => ({
       capped: z.boolean(),
       rounds: z.array(z.strictObject({ scale: z.number(), capped: z.array(z.string()) })).meta({
         description:
-          'Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped.',
+          'Redistribution under a single cap. Each round scales the uncapped securities, and then caps the securities above the cap.',
       }),
     })
     .nullable(),
   derivation: DerivedSource.nullable().meta({
     description:
-      'Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index.',
+      'Optimisation of a derived index. Rules, weighting and capping then describe the source. Null for a rule-based index.',
   }),
   stayed: z.number().meta({
     description:
-      'Fraction of the decided weights that is still held on the effective date, because securities may leave in between. The applied weight is the decided weight divided by this fraction.',
+      'Fraction of the decided weights that is still held on the effective date, because securities can leave before it. The applied weight is the decided weight divided by this fraction.',
   }),
   decided_weight: z.number().nullable().meta({
     description:
-      'Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null.',
+      'Decided weight, if it was converted to index shares before the effective close (`rebalance.weights_as: "shares"` with notice). The applied weight is then the weight of these shares. Otherwise null.',
   }),
   weight: z.number().nullable().meta({
     description: 'Applied weight of the composition in force; null if the security is excluded.',
   }),
-  held_weight: z.number().nullable().meta({ description: 'Weight held at the close of as_of; null if not held.' }),
+  held_weight: z
+    .number()
+    .nullable()
+    .meta({ description: 'Weight held at the close of as_of; null if the security is not held.' }),
   entered: ConstituentChange.nullable().meta({
-    description: 'Last entry into the index by as_of; null if there is none.',
+    description: 'Last entry into the index on or before as_of; null if there is none.',
   }),
   left: ConstituentChange.nullable().meta({
     description:
-      'Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.',
+      'Last exit from the index on or before as_of; null if there is none. It is earlier than `entered` if the security re-entered.',
   }),
   replacements: z.array(Replacement).meta({
-    description: 'Changes between reviews by which the security entered or left up to as_of, in order.',
+    description: 'Changes between reviews by which the security entered or left on or before as_of, in order.',
   }),
   order: WaitingOrder.nullable().meta({ description: 'Pending order for the security; null if there is none.' }),
   drift: z

@@ -12,7 +12,7 @@ import { Replacement } from './replacement.js';
 
 export const PreviewRequest = defineObject(() => ({
   as_of: IsoDate.nullable().default(null).meta({
-    description: 'Decision date. Default: the base date of the index, or the first rebalance of a derived index.',
+    description: 'Decision date. Default: the base date of the index; for a derived index, the first rebalance.',
   }),
   as_known_on: AsKnownOn,
   run_id: definitionRun,
@@ -21,7 +21,7 @@ export const PreviewRequest = defineObject(() => ({
 export const PreviewDocumentRequest = defineObject(() => ({
   document: IndexDocumentBody,
   as_of: IsoDate.nullable().default(null).meta({
-    description: 'Decision date. Default: the base date of the document, or the first rebalance of a derived index.',
+    description: 'Decision date. Default: the base date of the document; for a derived index, the first rebalance.',
   }),
   as_known_on: AsKnownOn,
 })).meta({ id: 'PreviewDocumentRequest' });
@@ -33,7 +33,7 @@ export const LevelSketchRequest = defineObject(() => ({ document: IndexDocumentB
 export const LevelSketch = defineObject(() => ({
   level: SeriesPayload.meta({
     description:
-      'Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.',
+      'Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents.',
   }),
   volatility: SeriesPayload.meta({
     description:
@@ -46,9 +46,9 @@ export const LevelSketch = defineObject(() => ({
 export type LevelSketch = z.infer<typeof LevelSketch>;
 
 export const PreviewStep = defineObject(() => ({
-  position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
-  remaining: z.int().min(0).meta({ description: 'Securities left after the step.' }),
-  excluded: z.array(z.string()).meta({ description: 'Securities removed by this step; empty for the universe.' }),
+  position: z.int().min(0).meta({ description: 'Position of the step. 0 is the universe, and rules follow in order.' }),
+  remaining: z.int().min(0).meta({ description: 'Number of securities that remain after the step.' }),
+  excluded: z.array(z.string()).meta({ description: 'Securities that this step removed; empty for the universe.' }),
   rule_id: z.string().nullable(),
   rule_type: z.string().nullable(),
 })).meta({ id: 'PreviewStep' });
@@ -56,41 +56,41 @@ export const PreviewStep = defineObject(() => ({
 export const PreviewAsset = defineObject(() => ({
   identifier: z.string(),
   included: z.boolean().meta({ description: 'True if the security is in the index.' }),
-  weight: z.number().nullable().meta({ description: 'Final weight; null if not held.' }),
+  weight: z.number().nullable().meta({ description: 'Final weight; null if the security is not held.' }),
   excluded_by: z.string().nullable().meta({
     description:
-      'Id of the first excluding rule; null for a selected security without a weight, and for a derived index.',
+      'Id of the first rule that excluded the security. Null for a selected security without a weight, and for a derived index.',
   }),
   excluded_at: z.int().nullable().meta({
     description:
-      'Position of the step that excluded the security; the number of steps for a selected security without a weight.',
+      'Position of the step that excluded the security. For a selected security without a weight, the number of steps.',
   }),
-  uncapped_weight: z.number().nullable().meta({ description: 'True if the cap applied to the security.' }),
+  uncapped_weight: z.number().nullable().meta({ description: 'True if the cap limits the weight of the security.' }),
   capped: z.boolean(),
   source_weight: z.number().nullable().meta({ description: 'Weight in the parent; derived indices only.' }),
   solved_weight: z
     .number()
     .nullable()
     .meta({ description: 'Solved weight, which equals `weight`; derived indices only.' }),
-  weight_delta: z.number().nullable().meta({ description: 'Solved weight minus source weight; derived indices only.' }),
+  weight_delta: z.number().nullable().meta({ description: 'Solved weight less source weight; derived indices only.' }),
 })).meta({ id: 'PreviewAsset' });
 
 export const PreviewConstraint = defineObject(() => ({
   label: z.string(),
   kind: z.enum(['eq', 'ineq']),
   binding: z.boolean().meta({ description: 'True if the bound is binding.' }),
-  slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
+  slack: z.number().min(0).meta({ description: 'Distance to the bound in `unit`.' }),
   unit: z.enum(['fraction', 'count', 'value']),
   relaxed_by: z.number().nullable().meta({
     description:
-      'Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.',
+      'Change of the bound if the constraint was relaxed according to its priority; null if the constraint is satisfied as defined.',
   }),
 })).meta({ id: 'PreviewConstraint' });
 
 export const PreviewSolve = defineObject(() => ({
   source_index_id: z.string(),
   objective: z.string(),
-  rebalance_date: z.string().meta({ description: 'Latest parent rebalance on or before as_of.' }),
+  rebalance_date: z.string().meta({ description: 'Latest rebalance of the parent on or before as_of.' }),
   before: WeightFigures.meta({ description: 'Figures of the index weights.' }),
   after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
   binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
@@ -127,7 +127,7 @@ export const PreviewLimits = defineObject(() => ({
   rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
   headroom: z.number().meta({
     description:
-      'Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance.',
+      'Distance of the decided weights from the nearest bound. Negative beyond the bound; this does not trigger a rebalance.',
   }),
 })).meta({ id: 'PreviewLimits' });
 
@@ -136,27 +136,27 @@ export const PreviewResponse = defineObject(() => ({
     description: 'Version of the stored index; null for a document of the request.',
   }),
   index_id: z.string(),
-  as_of: z.string().meta({ description: 'Requested date, unchanged.' }),
+  as_of: z.string().meta({ description: 'Date as requested.' }),
   resolved_date: z.string().nullable().meta({
     description: 'Latest session with data on or before as_of; null before the first market date of the store.',
   }),
-  assets: z
-    .array(PreviewAsset)
-    .meta({ description: 'One row per security: included by weight, then excluded by step.' }),
+  assets: z.array(PreviewAsset).meta({
+    description: 'Securities: first the included securities by weight, then the excluded securities by step.',
+  }),
   weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
   total_weight: z.number(),
-  cap: z.number().nullable().meta({ description: 'Cap in effect; always null for a derived index.' }),
+  cap: z.number().nullable().meta({ description: 'Applied cap; always null for a derived index.' }),
   cap_redistributed: z.number(),
   steps: z
     .array(PreviewStep)
     .nullable()
     .meta({ description: 'Steps of the selection; null for a derived index and an overlay.' }),
   solve: PreviewSolve.nullable().meta({
-    description: 'The optimisation; null for a rule-driven index and an overlay.',
+    description: 'Optimisation; null for a rule-based index and an overlay.',
   }),
   overlay: PreviewOverlay.optional().meta({
     description:
-      'State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null.',
+      'State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null.',
   }),
   limits: PreviewLimits.optional().meta({
     description: 'Rule that triggers rebalances of the index on a breach.',

@@ -6,7 +6,9 @@ import { Replacement } from './replacement.js';
 const defineNumber = (description: string) => z.number().meta({ description });
 
 const PackReconciliation = defineObject(() => ({
-  announced: z.string().meta({ description: 'Session of the announcement, whose closes price its orders.' }),
+  announced: z
+    .string()
+    .meta({ description: 'Session of the announcement, with the closes at which its orders are valued.' }),
   accounts: z
     .array(
       z
@@ -18,40 +20,40 @@ const PackReconciliation = defineObject(() => ({
               z
                 .strictObject({
                   identifier: z.string(),
-                  shares_announced: defineNumber('Shares ordered at the announcement; negative for a sale.'),
-                  shares: defineNumber('Shares ordered now.'),
-                  change: defineNumber('Shares not ordered at the announcement.'),
+                  shares_announced: defineNumber('Shares of the orders of the announcement; negative for a sale.'),
+                  shares: defineNumber('Shares of the orders of as_of.'),
+                  change: defineNumber('Shares of the orders of as_of less shares of the orders of the announcement.'),
                   price_announced: defineNumber('Close of the announcement, on the share basis of as_of.'),
                   price: defineNumber('Close of as_of.'),
                 })
                 .meta({ id: 'ReconciledOrder' }),
             )
-            .meta({ description: 'By identifier: all securities ordered on either date.' }),
+            .meta({ description: 'All securities with an order on either date, by identifier.' }),
         })
         .meta({ id: 'ReconciledAccount' }),
     )
-    .meta({ description: 'Accounts as in the pack.' }),
+    .meta({ description: 'Accounts, in the order of the pack.' }),
 })).meta({
   id: 'PackReconciliation',
   description:
-    'Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement.',
+    'Orders of the announcement compared with the orders of as_of, for the same holdings. The differences are the effect of prices since the announcement. Null before the announcement.',
 });
 
 export const RebalancePack = defineObject(() => ({
   index_id: z.string(),
   index_version: z.int().nullable().meta({ description: 'Version of the definition; null if it has no versions.' }),
-  requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null if omitted.' }),
+  requested_as_of: z.string().nullable().meta({ description: 'Requested date; null if omitted.' }),
   as_of: z.string().meta({
     description:
-      'Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session.',
+      'Session with the closes at which orders are valued: the latest session with data on or before the requested date. A finding reports a session that differs from the requested date.',
   }),
   effective: z.string().nullable().meta({
-    description: 'Effective date of the next rebalance or change of constituents; null if the calendar has none.',
+    description: 'Effective date of the next rebalance or change of constituents; null if the calendar contains none.',
   }),
   decision: z.string().meta({ description: 'Session of the decision.' }),
   basis: z.enum(['announced', 'indicative', 'in_force']).meta({
     description:
-      'Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.',
+      'Target weights: the announced weights for `effective`; before the announcement, the result of the rules on as_of, or the latest solution of a derived index.',
   }),
   replacements: z.array(Replacement).meta({
     description:
@@ -68,7 +70,7 @@ export const RebalancePack = defineObject(() => ({
         turnover: defineNumber('Half the traded value divided by the value.'),
         cost: defineNumber('Expected cost of the trades.'),
         drift_after: defineNumber(
-          'Half the sum of the absolute differences between achieved and target weights, due to lots.',
+          'Half the sum of the absolute differences between achieved and target weights, which result from lots.',
         ),
         trades: z
           .array(
@@ -112,7 +114,7 @@ export const RebalancePack = defineObject(() => ({
       description: 'Largest AUM that can be invested within this number of days; null if a security has no volume.',
     }),
   reconciliation: PackReconciliation.nullable().meta({
-    description: 'Changes since the announcement; null up to its date.',
+    description: 'Changes since the announcement; null on or before its date.',
   }),
   findings: z.array(Finding),
 })).meta({ id: 'RebalancePack' });

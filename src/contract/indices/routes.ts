@@ -32,7 +32,7 @@ export const indexRoutes = defineRoutes({
     path: '/indices',
     scope: 'read',
     tag: 'indices',
-    summary: 'Stored index definitions.',
+    summary: 'Lists the stored index definitions.',
     query: listingQuery,
     success: { status: 200, description: 'The definitions by id.', schema: IndexCollection },
     errors: [],
@@ -44,7 +44,7 @@ export const indexRoutes = defineRoutes({
     tag: 'indices',
     summary: 'Stores a new index definition.',
     versioned: true,
-    description: 'An existing id is refused with the finding DUPLICATE_ID; use PUT to replace a definition.',
+    description: 'An existing id is refused with the finding DUPLICATE_ID. Use PUT to replace a definition.',
     body: { schema: IndexDocumentBody, document: true, example },
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
     errors: [],
@@ -54,8 +54,8 @@ export const indexRoutes = defineRoutes({
     path: '/indices/rule-types',
     scope: 'read',
     tag: 'indices',
-    summary: 'Every selection and weighting class with its parameters, and all other fields of a definition.',
-    description: 'Labels, help, units, defaults, choices and conditions of each field, for forms.',
+    summary: 'Lists every selection and weighting class with its parameters, and all other fields of a definition.',
+    description: 'Each field has label, help, unit, default, choices and conditions, for use in forms.',
     success: { status: 200, description: 'The catalogue.', schema: RuleTypes },
     errors: [],
   },
@@ -64,7 +64,7 @@ export const indexRoutes = defineRoutes({
     path: '/indices/overlay-types',
     scope: 'read',
     tag: 'indices',
-    summary: 'Every kind of overlay: formula, its publication, parameters.',
+    summary: 'Lists every type of overlay with its formula, the source of the formula, and its parameters.',
     success: { status: 200, description: 'The catalogue.', schema: OverlayTypes },
     errors: [],
   },
@@ -75,7 +75,7 @@ export const indexRoutes = defineRoutes({
     scope: 'read',
     tag: 'indices',
     summary:
-      'Published methodologies as templates, with the data that each requires and its availability in the served store.',
+      'Lists the templates of published methodologies, with the data that each template requires and its availability in the served store.',
     success: { status: 200, description: 'The templates by id.', schema: TemplateCollection },
     errors: [],
   },
@@ -85,7 +85,7 @@ export const indexRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
-    summary: 'One published methodology as index documents that can be stored.',
+    summary: 'Returns one published methodology as index documents that can be stored.',
     description: 'Documents refer to each other by their ids in the response.',
     params: templatePath,
     query: templateQuery,
@@ -98,8 +98,9 @@ export const indexRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
-    summary: 'A published methodology on the served store: its level over the last three years; nothing is stored.',
-    description: 'Computed once for each version of the store.',
+    summary:
+      'Computes the level of a published methodology on the served store over the last three years. Nothing is stored.',
+    description: 'The level is computed once for each version of the store.',
     params: templatePath,
     success: { status: 200, description: 'The level.', schema: TemplateLevel },
     errors: ['TEMPLATE_NOT_FOUND', ...compositionErrors],
@@ -110,8 +111,8 @@ export const indexRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
-    summary: 'Validates a definition; nothing is stored.',
-    description: 'The status is 200 with a report, whatever the findings; only a missing calendar is refused.',
+    summary: 'Validates a definition. Nothing is stored.',
+    description: 'The status is 200 with a report, regardless of the findings. Only a missing calendar is refused.',
     body: { schema: IndexDocumentBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
     errors: [],
@@ -124,7 +125,7 @@ export const indexRoutes = defineRoutes({
     tag: 'indices',
     summary: 'Analyses an expression: its canonical text, its unit and the values of a few securities.',
     description:
-      'The status is 200 with findings, also if the expression has errors; findings of a text have the positions of its characters. Values require a served store.',
+      'The status is 200 with findings, even if the expression has errors. Findings about a text have the positions of its characters. Values require a served store.',
     body: {
       schema: DatapointRequest,
       example: { expression: 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(DIVIDEND_YIELD, by=SECTOR), 0)' },
@@ -138,7 +139,7 @@ export const indexRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
-    summary: 'Computes the composition of a definition on one date; nothing is stored.',
+    summary: 'Computes the composition of a definition on one date. Nothing is stored.',
     body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and its derivation.', schema: PreviewResponse },
     errors: [...asKnownErrors, ...compositionErrors],
@@ -149,7 +150,7 @@ export const indexRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
-    summary: 'Level of a definition over the last three years; nothing is stored.',
+    summary: 'Computes the level of a definition over the last three years. Nothing is stored.',
     body: {
       schema: LevelSketchRequest,
       document: true,
@@ -175,7 +176,7 @@ export const indexRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
-    summary: 'Effect of a changed definition on one date; nothing is stored.',
+    summary: 'Computes the effect of a changed definition on one date. Nothing is stored.',
     body: {
       schema: WhatIfRequest,
       document: true,
@@ -190,12 +191,12 @@ export const indexRoutes = defineRoutes({
     scope: 'read',
     withoutMarket: true,
     tag: 'indices',
-    summary: 'A stored definition, in the form that PUT accepts.',
+    summary: 'Returns a stored definition, in the form that PUT accepts.',
     params: indexPath,
     query: defineObject(() => ({
       on: IsoDate.optional().meta({
         description:
-          'Returns the definition in force on a day, YYYY-MM-DD, including amendments that are effective by then. Default: the document as stored.',
+          'Day (YYYY-MM-DD) of the definition in force, including all amendments that are effective on or before this day. Default: the document as stored.',
       }),
     })),
     success: { status: 200, description: 'The document.', schema: IndexDocument },
@@ -218,7 +219,7 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}',
     scope: 'write',
     tag: 'indices',
-    summary: 'Deletes a definition, its optimised children, its overlays, and all their results.',
+    summary: 'Deletes a definition, the indices that depend on it, and all their results.',
     versioned: true,
     params: indexPath,
     query: purgeQuery,
@@ -245,12 +246,14 @@ export const indexRoutes = defineRoutes({
     tag: 'indices',
     summary: 'Explains one weight.',
     description:
-      'The explanation leads from the datapoints to the held weight: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
+      'The explanation shows each step from the datapoints to the held weight: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
       '`entered`, `left` and `order` report later changes of the security. ' +
-      "For a derived index, the chain that leads to the parent's weight comes first (`derivation.source`), then every constraint row that contains the security and the bounds that held it: `solved_weight * scale / stayed` is the applied weight.",
+      'For a derived index, the explanation of the weight in the parent comes first (`derivation.source`). Every constraint that includes the security follows, with the bounds that determine the weight: `solved_weight * scale / stayed` is the applied weight.',
     params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
     query: defineObject(() => ({
-      as_of: IsoDate.optional().meta({ description: 'Default: the latest date of the store.' }),
+      as_of: IsoDate.optional().meta({
+        description: 'Date of the explanation. Default: the latest date of the store.',
+      }),
       run_id: definitionRun,
     })),
     success: { status: 200, description: 'The explanation.', schema: IndexExplanation },
@@ -261,7 +264,7 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}/methodology',
     scope: 'read',
     tag: 'indices',
-    summary: 'The definition in numbered English sentences.',
+    summary: 'Returns the definition in numbered English sentences.',
     params: indexPath,
     success: { status: 200, description: 'The methodology.', schema: Methodology },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -273,9 +276,9 @@ export const indexRoutes = defineRoutes({
     scope: 'read',
     tag: 'indices',
     summary:
-      'Orders that align accounts with an index: shares, lots, costs, days to trade, capacity; nothing is stored.',
+      'Computes the orders that align accounts with an index: shares, lots, costs, days to trade, capacity. Nothing is stored.',
     description:
-      'JSON is the whole pack; CSV, Arrow, Parquet and Excel, by `format` or else by `Accept`, are the orders of all accounts as a table.',
+      'JSON contains the whole pack. CSV, Arrow, Parquet and Excel (selected by `format` or by `Accept`) contain the orders of all accounts as a table.',
     params: indexPath,
     body: {
       schema: RebalancePackRequest,

@@ -9,7 +9,7 @@ const TemplateNeed = defineObject(() => ({
   kind: z.enum(NEED_KINDS),
   name: z.string(),
   meaning: z.string().meta({ description: 'Content of the field.' }),
-  missing: z.boolean().meta({ description: 'True if the served store lacks the field; false if no store is served.' }),
+  missing: z.boolean().meta({ description: 'True if the served store lacks the field. False if no store is served.' }),
 })).meta({ id: 'TemplateNeed' });
 
 const summary = {
@@ -17,7 +17,7 @@ const summary = {
   title: z.string(),
   kind: z.enum(TEMPLATE_KINDS).meta({
     description:
-      'size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.',
+      '`size`: weights by market capitalisation. `factor`: selection or weights by other figures of companies. `other_weighting`: equal, price or risk weights. `optimised`: derived by an optimisation. `overlay`: computed from other indices.',
   }),
   style: z.string().meta({ description: 'Published index with a similar methodology.' }),
   source: TemplateSource,
@@ -27,7 +27,7 @@ const summary = {
   can_run: z
     .boolean()
     .nullable()
-    .meta({ description: 'True if the served store has all required data; null if no store is served.' }),
+    .meta({ description: 'True if the served store contains all required data; null if no store is served.' }),
   index_ids: z
     .array(z.string())
     .meta({ description: 'Ids of the documents of the template, in the order in which they must be stored.' }),
@@ -42,25 +42,27 @@ export type TemplateCollection = z.infer<typeof TemplateCollection>;
 
 export const TemplateDetail = defineObject(() => ({
   ...summary,
-  choices: z
-    .array(z.string())
-    .meta({ description: 'Choices where the public document is not specific, and deviations from it.' }),
+  choices: z.array(z.string()).meta({
+    description: 'Choices of the template where the public document is not specific, and deviations from the document.',
+  }),
   documents: z
     .array(z.record(z.string(), z.unknown()))
     .meta({ description: 'Bodies in the form that PUT accepts, underlying indices first.' }),
-  findings: z.array(Finding).meta({ description: 'Other missing data of the served store, such as exchange rates.' }),
+  findings: z.array(Finding).meta({ description: 'Other data that the served store lacks, such as exchange rates.' }),
 })).meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 
 export const TemplateLevel = defineObject(() => ({
-  index_id: z.string().meta({ description: 'Id of the document with this level, the last document of the template.' }),
+  index_id: z
+    .string()
+    .meta({ description: 'Id of the document whose level is returned, which is the last document of the template.' }),
   level: SeriesPayload.nullable().meta({
-    description: 'Level on a few sessions of the last three years of the served store; null with a problem.',
+    description: 'Levels of some sessions of the last three years of the served store; null if there is a problem.',
   }),
   problem: z
     .string()
     .nullable()
-    .meta({ description: 'Reason why the served store has no composition under the rules of the template.' }),
+    .meta({ description: 'Reason why the rules of the template select no securities of the served store.' }),
 })).meta({ id: 'MethodologyTemplateLevel' });
 export type TemplateLevel = z.infer<typeof TemplateLevel>;
 
@@ -68,10 +70,10 @@ export const templatePath = defineObject(() => ({ methodology_id: TemplateId.met
 
 export const templateQuery = defineObject(() => ({
   index_id: Id.optional().meta({
-    description: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
+    description: 'Id of the index, and prefix of the ids of its other documents. Default: the ids of the template.',
   }),
   base_date: IsoDate.optional().meta({
     description:
-      'Base date of every document. Default: one year after the start of the served store, or that of the template.',
+      'Base date of every document. Default: the base date of the template, or one year after the start of the served store.',
   }),
 }));

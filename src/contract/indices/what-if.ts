@@ -8,10 +8,10 @@ import { IndexDocumentBody } from './definition.js';
 import { PreviewLimits } from './preview.js';
 
 export const WhatIfRequest = defineObject(() => ({
-  index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
+  index_id: Id.nullable().default(null).meta({ description: 'Id of a stored index that is the base.' }),
   document: IndexDocumentBody.nullable()
     .default(null)
-    .meta({ description: 'A document as the base, instead of index_id.' }),
+    .meta({ description: 'Document that is the base, instead of index_id.' }),
   patch: z
     .record(z.string(), z.unknown())
     .nullable()
@@ -19,14 +19,14 @@ export const WhatIfRequest = defineObject(() => ({
     .meta({ description: 'Changes to the base: a JSON merge patch (RFC 7396), which replaces whole arrays.' }),
   changed: IndexDocumentBody.nullable()
     .default(null)
-    .meta({ description: 'The whole changed document, instead of patch.' }),
+    .meta({ description: 'Complete changed document, instead of patch.' }),
   as_of: IsoDate.nullable()
     .default(null)
-    .meta({ description: 'Decision date of both. Default: the latest date of the store.' }),
+    .meta({ description: 'Decision date of both definitions. Default: the latest date of the store.' }),
   as_known_on: AsKnownOn,
 })).meta({
   id: 'WhatIfRequest',
-  description: 'Exactly one of index_id and document, and exactly one of patch and changed.',
+  description: 'Exactly one of index_id and document, and exactly one of patch and changed, are required.',
 });
 
 const WeightChange = defineObject(() => ({
@@ -45,7 +45,7 @@ const WhatIfSide = defineObject(() => ({
   cap_redistributed: z.number(),
   cause: z.enum(REBALANCE_CAUSES).nullable().meta({
     description:
-      'Trigger of a rebalance decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null if there is none.',
+      'Trigger of a rebalance that was decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. Null if there was no rebalance.',
   }),
   limits: PreviewLimits.optional().meta({
     description: 'Rule that triggers rebalances of the index on a breach.',
@@ -60,7 +60,7 @@ export const WhatIfResponse = defineObject(() => ({
   added: z.array(WeightChange),
   removed: z.array(WeightChange),
   changed: z.array(WeightChange),
-  turnover: z.number().meta({ description: 'One-way: half the sum of absolute changes.' }),
+  turnover: z.number().meta({ description: 'One-way turnover: half the sum of the absolute changes.' }),
   findings: z.array(Finding).meta({ description: 'Warnings about the changed document.' }),
 })).meta({ id: 'WhatIfResponse' });
 export type WhatIfResponse = z.infer<typeof WhatIfResponse>;

@@ -27,16 +27,16 @@ export const DataRepair = z
       kind: z.literal('replace_action'),
       action: ActionRow,
       value: z.number(),
-      ex_date: z.string().optional().meta({ description: 'New day; absent if unchanged.' }),
+      ex_date: z.string().optional().meta({ description: 'New day; absent if the day does not change.' }),
     })),
     defineObject(() => ({ kind: z.literal('remove_action'), action: ActionRow })),
   ])
-  .meta({ id: 'DataRepair', description: 'A change of the data that resolves a data warning; days are inclusive.' });
+  .meta({ id: 'DataRepair', description: 'Change of the data that resolves a data warning. Days are inclusive.' });
 
 export const DataDoubt = defineObject(() => ({
-  id: z
-    .string()
-    .meta({ description: 'Id of the data warning in a request for repairs; unchanged data has unchanged ids.' }),
+  id: z.string().meta({
+    description: 'Id of the data warning in a request for repairs. It does not change while the data is unchanged.',
+  }),
   kind: z.enum(DATA_WARNING_KINDS),
   identifier: z.string(),
   date: z.string(),
@@ -45,17 +45,19 @@ export const DataDoubt = defineObject(() => ({
   evidence: z
     .record(z.string(), z.union([z.number(), z.string()]))
     .meta({ description: 'Figures on which the data warning is based.' }),
-  repair: DataRepair.nullable().meta({ description: 'Null if the data does not show the correct value.' }),
+  repair: DataRepair.nullable().meta({ description: 'Repair; null if the data does not show the correct value.' }),
 })).meta({ id: 'DataDoubt' });
 
 export const DataAudit = defineObject(() => ({
   store_id: z.string(),
   content_hash: z.string().meta({ description: 'Hash of the content that was checked.' }),
-  doubts: z.array(DataDoubt).meta({ description: 'By date and identifier; at most the 1000 most certain ones.' }),
+  doubts: z
+    .array(DataDoubt)
+    .meta({ description: 'Data warnings by date and identifier; at most the 1000 with the highest confidence.' }),
   total: z.int(),
   partial_dates: z.array(Finding).meta({
     description:
-      'Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap.',
+      'Dates on which only some securities have a bar, latest first, with their counts. Gaps of the whole market (GAP_LONG) follow, each at the date after the gap.',
   }),
 })).meta({ id: 'DataAudit' });
 export type DataAudit = z.infer<typeof DataAudit>;
@@ -68,6 +70,6 @@ export const RepairRequest = defineObject(() => ({
     .meta({ description: 'Ids of the data warnings whose repairs are applied.' }),
   store_id: Id.optional().meta({ description: 'Id of the new store. Default: {store_id}-repaired-{n}.' }),
   name: Name.optional(),
-  activate: z.boolean().default(false).meta({ description: 'True: serve the new store immediately.' }),
+  activate: z.boolean().default(false).meta({ description: 'True serves the new store immediately.' }),
 })).meta({ id: 'RepairRequest' });
 export type RepairRequest = z.infer<typeof RepairRequest>;

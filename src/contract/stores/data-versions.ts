@@ -15,9 +15,10 @@ export const rowCounts = {
 export const DataVersion = defineObject(() => ({
   version: z.int().min(1).meta({ description: 'Number of the version, from 1 without gaps.' }),
   content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
-  known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
+  known_at: z.string().meta({ description: 'Time from which the version was served, ISO-8601 UTC with offset.' }),
   source: z.enum(DATA_SOURCES).meta({
-    description: 'Origin of the version; `reload`: its source had changed when a start or an activation read it.',
+    description:
+      'Origin of the version. `reload`: the source had changed when it was read at a start or an activation.',
   }),
   ...rowCounts,
   author: z.string().meta({
@@ -34,7 +35,7 @@ export const DataVersions = defineObject(() => ({
   ...skippedFields,
   copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
     description:
-      'Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.',
+      'Copy of the latest data of a folder or a database, which is used after its source has changed. `pending`: the copy is written after the response that served the data. `missing`: the data exceeds `MAX_COPIED_CONTENT_BYTES`, the disk had too little space, or the copy was interrupted. If a missing copy can be written, it is written when the store is next read. Null if the files of the service are the copy.',
   }),
 })).meta({ id: 'DataVersions' });
 export type DataVersions = z.infer<typeof DataVersions>;
@@ -44,10 +45,10 @@ const value = z.union([z.string(), z.number(), z.boolean()]).nullable();
 export const DataCell = defineObject(() => ({
   table: z.string().meta({ description: 'Dataset of the value.' }),
   identifier: z.string(),
-  date: z.string().nullable().meta({ description: 'Null for a value that is always valid.' }),
+  date: z.string().nullable().meta({ description: 'Date of the value; null for a value that is always valid.' }),
   field: z.string().meta({ description: 'Column of the value.' }),
-  before: value.meta({ description: 'Null if there was none.' }),
-  after: value.meta({ description: 'Null if there is none.' }),
+  before: value.meta({ description: 'Value before the change; null if there was none.' }),
+  after: value.meta({ description: 'Value after the change; null if there is none.' }),
 })).meta({ id: 'DataCell' });
 
 export const AppendedBars = defineObject(() => ({
@@ -57,21 +58,21 @@ export const AppendedBars = defineObject(() => ({
   end: z.string().meta({ description: 'The last new session, YYYY-MM-DD.' }),
 }))
   .nullable()
-  .meta({ description: 'Bars of sessions after the last one of the first version; null if there are none.' });
+  .meta({ description: 'Bars of sessions after the last session of the first version; null if there are none.' });
 
 export const DataDifference = defineObject(() => ({
   from: z.int().meta({ description: 'The earlier version.' }),
   to: z.int().meta({ description: 'The later version.' }),
   cells: z.int().min(0).meta({
     description:
-      'Number of values up to the last date of the first version that differ or that are in only one version.',
+      'Number of values, up to the last date of the first version, that differ or that only one version contains.',
   }),
   ...rowCounts,
   appended: AppendedBars,
   changes: z.array(DataCell).meta({
-    description: 'First of these values, by date; with `appended` followed by the values of appended bars.',
+    description: 'The first of these values, by date. With `appended`, values of appended bars follow.',
   }),
-  cut: z.boolean().meta({ description: 'True if `limit` omitted some of them.' }),
+  cut: z.boolean().meta({ description: 'True if `limit` omitted some of these values.' }),
 })).meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;
 
@@ -86,13 +87,13 @@ export const dataVersionRoutes = defineRoutes({
     path: '/data/stores/{store_id}/versions',
     scope: 'read',
     tag: 'stores',
-    summary: 'Versions of the data of a store that were served, newest first.',
+    summary: 'Lists the versions of the data of a store that were served, newest first.',
     description:
-      'The service keeps the values that changed and, for a folder or a database, a copy of the last content. Changes made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves the content. Until `copy` reports that the copy exists, the content is lost if the source changes while the service is stopped. A version is not readable if retention removed it (`versions_kept`) or if it was too large to be copied.',
+      'The service keeps the changed values and, for a folder or a database, a copy of the latest data. Changes that are made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves the data. Until `copy` reports that the copy exists, the data is lost if the source changes while the service is stopped. A version is not readable if it was removed by `versions_kept`, or if it was too large to be copied.',
     params,
     query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
-      before: z.int().min(1).optional().meta({ description: 'Only versions before this number.' }),
+      before: z.int().min(1).optional().meta({ description: 'Only versions with a smaller number.' }),
     })),
     success: { status: 200, description: 'The versions.', schema: DataVersions },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -103,13 +104,13 @@ export const dataVersionRoutes = defineRoutes({
     onStore: 'path',
     scope: 'read',
     tag: 'stores',
-    summary: 'Values that differ between two versions of the data.',
+    summary: 'List the values that differ between two versions of the data.',
     params,
     query: defineObject(() => ({
       from: z.int().min(1).meta({ description: 'First version.', example: 1 }),
       to: z.int().min(1).meta({ description: 'Second version.', example: 1 }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of listed values.' }),
-      appended: z.boolean().default(false).meta({ description: 'True: also list the values of appended bars.' }),
+      appended: z.boolean().default(false).meta({ description: 'True also lists the values of appended bars.' }),
     })),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
     errors: ['STORE_NOT_FOUND', 'NO_DATA_SOURCE', ...asKnownErrors],

@@ -9,15 +9,15 @@ export const ImportRequest = defineObject(() => ({
   ...ImportHeader.shape,
   content: z.string().min(1).nullable().default(null).meta({ description: 'The file in base64.' }),
   tables: z.record(z.string(), TableFrame).nullable().default(null).meta({
-    description: 'Inline tables instead of content: market, reference, corporate_actions, universes, series.',
+    description: 'Tables in the request, instead of content: market, reference, corporate_actions, universes, series.',
   }),
 })).meta({ id: 'ImportRequest' });
 
 export const ImportResult = defineObject(() => ({
   store: DataStore,
-  rows: z
-    .record(z.string(), z.int())
-    .meta({ description: 'Rows per dataset: rows read, and actions derived from adjusted closes.' }),
+  rows: z.record(z.string(), z.int()).meta({
+    description: 'Rows per dataset: rows that were read, and actions that were derived from adjusted closes.',
+  }),
   identifiers: z.int(),
   start: z.string().nullable(),
   end: z.string().nullable(),

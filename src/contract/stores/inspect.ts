@@ -12,26 +12,28 @@ const MappingAnswers = defineObject(() => ({
   adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
 })).meta({
   id: 'MappingAnswers',
-  description: 'Known members of the mapping, and the adjustment, about which no question is asked.',
+  description: 'Known members of the mapping, and the adjustment. The inspection asks no questions about them.',
 });
 
 export const InspectRequest = defineObject(() => ({
   location: z.string().min(1).max(4096).optional().meta({
-    description: 'A folder, or the connection URL of a database, as for a store.',
+    description: 'Folder, or connection URL of a database, as for a store.',
   }),
   content: z
     .string()
     .min(1)
     .max(CONTENT_CHARS_MAX)
     .optional()
-    .meta({ description: 'A file in base64, instead of a location; CSV may be sent as text.' }),
+    .meta({ description: 'File in base64, instead of a location. CSV can also be sent as text.' }),
   format: z.enum(['xlsx', 'csv.zip', 'csv', 'parquet']).default('xlsx').meta({
-    description: 'Format of the content, as for an import; parquet is one table of prices.',
+    description: 'Format of the content, as for an import. `parquet` is one table of prices.',
   }),
   mapping: Mapping.nullable().default(null).meta({ description: 'Mapping to test, instead of a proposal.' }),
-  answers: MappingAnswers.default({}).meta({ description: 'Known answers, about which the proposal does not ask.' }),
+  answers: MappingAnswers.default({}).meta({
+    description: 'Known answers. The inspection asks no questions about them.',
+  }),
   tables: TableNames.default({}).meta({
-    description: 'File or table of a dataset whose name differs from the dataset.',
+    description: 'File or table of a dataset, if its name differs from the name of the dataset.',
   }),
 }))
   .refine(({ location, content }) => (location === undefined) !== (content === undefined), {
@@ -45,7 +47,7 @@ export const InspectResult = defineObject(() => ({
   files: z.int().min(0).meta({ description: 'Number of files, sheets or tables of the market.' }),
   rows_read: z.int().min(0).meta({ description: 'Number of bars read with the mapping; 0 if findings prevent it.' }),
   mapping: Mapping.meta({ description: 'Proposed mapping, in the form that a store or an import accepts.' }),
-  tables: TableNames.meta({ description: 'The table of the market, if it has another name in the database.' }),
+  tables: TableNames.meta({ description: 'Table of the market, if it has another name in the database.' }),
   adjustment: Adjustment,
   basis: z
     .strictObject({
@@ -59,12 +61,12 @@ export const InspectResult = defineObject(() => ({
         )
         .meta({ description: 'Alternatives.' }),
     })
-    .meta({ id: 'AdjustmentChoice', description: 'The proposed adjustment, and the reason.' }),
+    .meta({ id: 'AdjustmentChoice', description: 'Proposed adjustment, and its reason.' }),
   confidence: z.enum(['sure', 'likely', 'unsure']).meta({
     description:
-      'sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered.',
+      '`sure`: a vendor was recognised. `likely`: the column names indicate the mapping. `unsure`: a question must be answered.',
   }),
-  recognised_as: z.string().nullable().meta({ description: 'Vendor or program that writes such tables.' }),
+  recognised_as: z.string().nullable().meta({ description: 'Vendor or program that writes tables in this format.' }),
   questions: z.array(z.string()).meta({ description: 'Question that the data does not answer.' }),
   unsure: z
     .array(
@@ -74,9 +76,9 @@ export const InspectResult = defineObject(() => ({
             .enum(['adjustment', ...Object.keys(Mapping.shape)])
             .meta({ description: 'Field of the mapping, or the adjustment, that the answer sets.' }),
           question: z.string().meta({ description: 'Question that the data does not answer.' }),
-          taken: z.string().nullable().meta({ description: 'Default value without an answer.' }),
-          others: z.array(z.string()).meta({ description: 'Other known possibilities.' }),
-          required: z.boolean().meta({ description: 'True if the answer is required before the data is read.' }),
+          taken: z.string().nullable().meta({ description: 'Value that is used without an answer.' }),
+          others: z.array(z.string()).meta({ description: 'Other possible values.' }),
+          required: z.boolean().meta({ description: 'True if the data cannot be read without an answer.' }),
           conflicts: z
             .array(
               z.strictObject({
@@ -85,19 +87,19 @@ export const InspectResult = defineObject(() => ({
                   .int()
                   .min(1)
                   .meta({ description: 'Number of rows that differ from the first row of their date.' }),
-                date: z.string().meta({ description: 'Date of the first of these rows.' }),
-                column: z.string().meta({ description: 'Column of the first value that differs.' }),
+                date: z.string().meta({ description: 'Date of the first differing row.' }),
+                column: z.string().meta({ description: 'Column of the first differing value.' }),
                 first: z.number().nullable().meta({ description: 'Value of the first row.' }),
                 other: z.number().nullable().meta({ description: 'Value of the later row.' }),
               }),
             )
             .optional()
-            .meta({ description: 'For on_duplicate: securities with different rows on one date, at most 1000.' }),
+            .meta({ description: 'For on_duplicate: securities with different rows on one date; at most 1000.' }),
         })
         .meta({ id: 'MappingQuestion' }),
     )
-    .meta({ description: 'The questions as findings, each at its field.' }),
-  preview: TableFrame.meta({ description: 'First bars of the first security, as they would be read.' }),
-  findings: z.array(Finding).meta({ description: 'Findings of a full reading with the mapping.' }),
+    .meta({ description: 'Questions as findings, each at its field.' }),
+  preview: TableFrame.meta({ description: 'First bars of the first security, as read with the mapping.' }),
+  findings: z.array(Finding).meta({ description: 'Findings of a complete reading with the mapping.' }),
 })).meta({ id: 'InspectResult' });
 export type InspectResult = z.infer<typeof InspectResult>;

@@ -12,7 +12,11 @@ export const PriceOverrideRequest = defineObject(() => ({
     .gt(0)
     .nullable()
     .meta({ description: 'CLOSE that replaces the CLOSE of the source; null withdraws the override.' }),
-  reason: z.string().min(1).max(OVERRIDE_REASON_MAX).meta({ description: 'Reason, with the source of the price.' }),
+  reason: z
+    .string()
+    .min(1)
+    .max(OVERRIDE_REASON_MAX)
+    .meta({ description: 'Reason, including the source of the price.' }),
 })).meta({ id: 'PriceOverrideRequest' });
 export type PriceOverrideRequest = z.infer<typeof PriceOverrideRequest>;
 
@@ -40,7 +44,7 @@ export const overrideRoutes = defineRoutes({
     scope: 'read',
     tag: 'stores',
     withoutMarket: true,
-    summary: 'Prices of a store that users entered to replace those of its source.',
+    summary: 'Lists the prices of a store that people have overridden.',
     params,
     success: { status: 200, description: 'The overrides.', schema: PriceOverrides },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -52,7 +56,7 @@ export const overrideRoutes = defineRoutes({
     tag: 'stores',
     summary: 'Overrides a price of a store, or withdraws the override.',
     description:
-      'The source is not changed. Every read of the store returns the price of the override until it is withdrawn. A refresh applies the change at once, and accepts no other change of history. Each change is a version of the store. With `--approvals override=2` a second person agrees. Stores whose prices come by imports are corrected by an import.',
+      'The source is not changed. Every read of the store returns the price of the override until the override is withdrawn. A refresh applies the change at once, and accepts no other change of history. Each change is a version of the store. With `--approvals override=2`, a second person must approve the change. To correct an imported store, import the correct prices.',
     versioned: true,
     params,
     body: {

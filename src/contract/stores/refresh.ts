@@ -11,22 +11,22 @@ const FindingCode = z.enum(FINDING_CODES).meta({ id: 'FindingCode', description:
 export const RefreshRequest = defineObject(() => ({
   until: IsoDate.nullable().default(null).meta({
     description:
-      'Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full.',
+      'Last date to load. Default: the latest date of the source. Later dates in the store do not change, even with `full`.',
   }),
   full: z.boolean().default(false).meta({
     description:
-      'Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.',
+      'True reads every value from the source and reports restatements. By default, later bars and actions are added. If the source has changed the history of a security, its stored bars and actions do not change, unless the change is a split.',
   }),
   dry_run: z
     .boolean()
     .default(false)
-    .meta({ description: 'True: report the changes of a refresh without storing or serving them.' }),
+    .meta({ description: 'True reports the changes of a refresh without storing or serving them.' }),
   fail_on: z
     .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
     .default([])
     .meta({
       description:
-        'Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.',
+        'Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered.',
       example: ['PARTIAL_DATE', 'HISTORY_CHANGED'],
     }),
 })).meta({ id: 'RefreshRequest' });
@@ -35,10 +35,10 @@ export type RefreshRequest = z.infer<typeof RefreshRequest>;
 const rowCounts = {
   added: z.int().min(0).meta({
     description:
-      'New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.',
+      'Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid.',
   }),
   changed: z.int().min(0).meta({ description: 'Number of rows in the store whose values have changed.' }),
-  removed: z.int().min(0).meta({ description: 'Number of rows in the store that the source no longer has.' }),
+  removed: z.int().min(0).meta({ description: 'Number of rows in the store that the source no longer contains.' }),
 };
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
@@ -65,7 +65,7 @@ export const RefreshResult = defineObject(() => ({
   end: z.string(),
   restatements: z.array(Restated).meta({
     description:
-      'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
+      'Changed and removed values, beginning with market data, by date, identifier and column; at most 1000. The column of an action or a membership includes its type or universe: DIVIDEND.value.',
   }),
   restatements_total: z.int(),
   left_out: z
@@ -89,31 +89,35 @@ export const RefreshResult = defineObject(() => ({
         date: z
           .string()
           .nullable()
-          .meta({ description: 'First date whose prices are not divided; null if there is none yet.' }),
+          .meta({ description: 'First date with prices that are not divided; null if there is none yet.' }),
       }),
     )
-    .meta({ description: 'Securities whose history was restated for a split: their bars and actions are accepted.' }),
+    .meta({
+      description: 'Securities with a history that was restated for a split. Their bars and actions are accepted.',
+    }),
   rejected: z
     .array(
       z.strictObject({
         identifier: z.string(),
-        bars: z.strictObject(rowCounts).meta({ description: 'Bars of its history that differ in the source.' }),
+        bars: z
+          .strictObject(rowCounts)
+          .meta({ description: 'Number of bars of the history that differ in the source.' }),
         corporate_actions: z
           .strictObject(rowCounts)
-          .meta({ description: 'Corporate actions of its history that differ in the source.' }),
-        held_back: z.int().min(0).meta({ description: 'Number of later bars that are not accepted either.' }),
+          .meta({ description: 'Number of corporate actions of the history that differ in the source.' }),
+        held_back: z.int().min(0).meta({ description: 'Number of later bars that are not accepted.' }),
         first: z.array(Restated).meta({ description: 'The first differences, at most 3.' }),
       }),
     )
     .meta({
       description:
-        'Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.',
+        'Securities whose history has changed in the source; at most 200. Their stored bars and actions do not change, and no new ones are added.',
     }),
   rejected_total: z.int().min(0).meta({ description: 'Total number.' }),
   dry_run: z.boolean().meta({ description: 'True if nothing was stored or served.' }),
   findings: z.array(Finding).meta({
     description:
-      'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.',
+      'SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them.',
   }),
 })).meta({ id: 'RefreshResult' });
 

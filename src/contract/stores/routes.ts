@@ -22,7 +22,7 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores',
     scope: 'read',
     tag: 'stores',
-    summary: 'All data stores, and the served store.',
+    summary: 'Lists all data stores, and the served store.',
     query: listingQuery,
     success: { status: 200, description: 'Stores by id.', schema: DataStoreCollection },
     errors: [],
@@ -32,17 +32,17 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores',
     scope: 'data',
     tag: 'stores',
-    summary: 'Registers a folder or database after reading it in full.',
+    summary: 'Registers a folder or database. The service reads all of its data first.',
     versioned: true,
     description:
-      'Files are named market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding; a store with errors is not registered.',
+      'Files have the names market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files. Only market is required. Every problem is one finding. A store with errors is not registered.',
     body: {
       schema: DataStoreCreate,
       example: { name: 'US large caps', kind: 'folder', location: '/data/us-large', activate: true },
     },
     success: {
       status: 201,
-      description: 'The registered store; it is served if activate is true.',
+      description: 'The registered store. It is served if activate is true.',
       schema: DataStore,
     },
     errors: ['STORE_EXISTS', 'FOLDER_REGISTERED', 'STORE_LOADING', 'NOT_SUPPORTED'],
@@ -52,7 +52,7 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}',
     scope: 'read',
     tag: 'stores',
-    summary: 'One data store.',
+    summary: 'Returns one data store.',
     params: storeParams,
     success: { status: 200, description: 'The store with its files and findings.', schema: DataStore },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
@@ -82,7 +82,7 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}',
     scope: 'data',
     tag: 'stores',
-    summary: 'Unregisters a store; the folder of a managed store is deleted.',
+    summary: 'Deletes a store. The folder of a managed store is also deleted.',
     versioned: true,
     params: storeParams,
     query: purgeQuery,
@@ -97,7 +97,7 @@ export const storeRoutes = defineRoutes({
     tag: 'stores',
     summary: 'Reads a store again and serves it.',
     description:
-      'The previous store is served until the new one is fully read. A failure changes nothing. Job load:{store_id}, result DataStore.',
+      'The previous store is served until the new store is read completely. A failure changes nothing. The job is load:{store_id}, and its result is a DataStore.',
     params: storeParams,
     success: { status: 202, description: 'The load job.', schema: LoadJobStatus },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
@@ -110,7 +110,7 @@ export const storeRoutes = defineRoutes({
     tag: 'stores',
     summary: 'Refreshes a store from its source.',
     description:
-      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged; a history restated for a split is accepted; any other changed history is reported, and accepted only with full. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+      'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged. A history that was restated for a split is accepted. Any other changed history is reported, and is accepted only with `full`. Synthetic data is extended. The job is refresh:{store_id}, and its result is a RefreshResult.',
     params: storeParams,
     body: { schema: RefreshRequest, optional: true, example: { full: true } },
     success: { status: 202, description: 'The refresh job.', schema: RefreshJobStatus },
@@ -123,7 +123,8 @@ export const storeRoutes = defineRoutes({
     versioned: true,
     tag: 'stores',
     summary: 'Refreshes the served store.',
-    description: 'Equivalent to a refresh of the served store. Job sync:{store_id}, result RefreshResult.',
+    description:
+      'Equivalent to a refresh of the served store. The job is sync:{store_id}, and its result is a RefreshResult.',
     body: { schema: RefreshRequest, optional: true, example: {} },
     success: { status: 202, description: 'The sync job.', schema: SyncJobStatus },
     errors: ['NO_DATA_SOURCE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
@@ -133,9 +134,9 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}/audit',
     scope: 'read',
     tag: 'stores',
-    summary: 'Probable errors in the data of a store.',
+    summary: 'Lists probable errors in the data of a store.',
     description:
-      'Unexplained jumps, missing splits, other units, repeated bars, stale tails, volume without a price, and dividends that have the wrong size, are duplicated or are missing from adjusted prices. Each has its evidence and, if the data shows the correct value, a repair.',
+      'The audit finds unexplained jumps, missing splits, changed units, repeated bars, stale tails, volume without a price, and dividends with the wrong size, duplicates, or dividends that adjusted prices do not show. Each data warning has its evidence and, if the data shows the correct value, a repair.',
     params: storeParams,
     success: { status: 200, description: 'The data warnings.', schema: DataAudit },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
@@ -145,7 +146,7 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}/repairs',
     scope: 'data',
     tag: 'stores',
-    summary: 'Writes a new store with the selected repairs; the original store is not changed.',
+    summary: 'Writes a new store with the selected repairs. The original store does not change.',
     versioned: true,
     params: storeParams,
     body: { schema: RepairRequest, example: { doubts: ['missed_split CSX 2011-06-16'] } },
@@ -166,7 +167,7 @@ export const storeRoutes = defineRoutes({
     tag: 'stores',
     summary: 'Inspects data and proposes the mapping to read it.',
     description:
-      'The service recognises columns, names of files, and formats of dates and numbers, then reads all data with the mapping, including settings for duplicates and zeros. Nothing is stored.',
+      'The service recognises columns, file names, and formats of dates and numbers. It then reads all data with the mapping, including settings for duplicates and zeros. Nothing is stored.',
     body: { schema: InspectRequest, bytesMax: LIMITS.MAX_IMPORT_BYTES, example: { location: '/data/us-large' } },
     success: {
       status: 200,
@@ -183,7 +184,7 @@ export const storeRoutes = defineRoutes({
     summary: 'Writes tables or an uploaded file into a new store.',
     versioned: true,
     description:
-      'Exactly one of content and tables; or the body is one table, a Parquet file or an Arrow stream, and the other fields are in the query. Every problem is one finding, with sheet, row and column; nothing is written if one is an error.',
+      'The body has exactly one of content and tables. Alternatively, the body is one table (a Parquet file or an Arrow stream), and the other fields are in the query. Every problem is one finding, with sheet, row and column. If a finding is an error, nothing is written.',
     query: ImportQuery,
     body: {
       schema: ImportRequest,
@@ -206,7 +207,7 @@ export const storeRoutes = defineRoutes({
     },
     success: {
       status: 201,
-      description: 'The store; it is served if activate is true.',
+      description: 'The store. It is served if activate is true.',
       schema: ImportResult,
     },
     errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
@@ -216,11 +217,11 @@ export const storeRoutes = defineRoutes({
     path: '/data/import/template',
     scope: 'read',
     tag: 'stores',
-    summary: 'An import template with one example row per sheet.',
+    summary: 'Returns an import template with one example row per sheet.',
     query: defineObject(() => ({
       format: z.enum(IMPORT_FORMATS).optional().meta({
         description:
-          'An Excel workbook, or a zip archive of CSV files (csv is the earlier name). Default: by `Accept`, with the workbook preferred.',
+          'Excel workbook, or zip archive of CSV files (`csv` is an earlier name). Default: `Accept`, or the workbook.',
       }),
     })),
     success: {
@@ -239,7 +240,7 @@ export const storeRoutes = defineRoutes({
     versioned: true,
     description:
       'A market of sectors and fat tails with listings, delistings, mergers, spin-offs, splits and dividends, and yearly accounts in the reference data (FISCAL_PERIOD_END, PUBLISHED, SALES, EARNINGS, DIVIDENDS, BOOK_VALUE, EARNINGS_YIELD, BOOK_TO_PRICE, RETURN_ON_EQUITY) that are valid from the day of publication. ' +
-      'The store is listed at once with the status writing, and removed if the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
+      'The store is listed at once with the status `writing`. It is removed if the job fails or is cancelled. The job is generate:{store_id}, and its result is a DataStore.',
     body: {
       schema: GenerateSyntheticRequest,
       optional: true,

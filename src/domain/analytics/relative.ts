@@ -33,7 +33,8 @@ const VARIANCE_MIN = 1e-18;
 export function computeRelativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
   const shared = selectSharedDates(series, benchmark);
   const { length } = shared.days;
-  if (length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${length} dates; at least two are needed.`);
+  if (length < 2)
+    throw new Refusal('NO_COMMON_DATES', `The series have ${length} common dates; at least two are needed.`);
   return computeMetrics(shared);
 }
 

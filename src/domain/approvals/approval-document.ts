@@ -8,7 +8,7 @@ import { ApprovalFacts } from './approval-facts.js';
 export const APPROVAL_ACTIONS = {
   publish: { help: 'Publishing closes.', scope: 'publish' },
   restate: {
-    help: 'Publishing closes again with other figures; without its own rule, that of `publish` applies. New closes in the same publication need the persons of either rule, whichever are more.',
+    help: 'Publishing closes again with other figures. If it has no rule, the rule of `publish` applies. A publication that also contains new closes needs the larger number of people.',
     scope: 'publish',
   },
   amend: { help: 'Changing or deleting the definition of an index with published closes.', scope: 'write' },
@@ -59,28 +59,28 @@ const RequestingDay = defineObject(() => ({
 
 /** Request for the approval of other people, and its outcome. */
 export const Approval = defineObject(() => ({
-  approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
-  action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
+  approval_id: z.int().min(1).meta({ description: 'Number, from 1 without gaps.' }),
+  action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Requested change.' }),
   subject: z.string().meta({ description: 'Id of the index, schedule or data store concerned.' }),
   state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
-  summary: z.string().meta({ description: 'The change in a sentence.' }),
-  facts: ApprovalFacts.nullable()
-    .default(null)
-    .meta({ description: 'Facts for the decision, by kind; null of a request before this member existed.' }),
-  detail: z.record(z.string(), z.unknown()).meta({ description: 'The members of `facts`, in no fixed form.' }),
+  summary: z.string().meta({ description: 'Description of the change in a sentence.' }),
+  facts: ApprovalFacts.nullable().default(null).meta({
+    description: 'Facts for the decision, by kind. Null for requests of earlier versions that do not store them.',
+  }),
+  detail: z.record(z.string(), z.unknown()).meta({ description: 'Members of `facts`. They have no fixed form.' }),
   schedule_day: RequestingDay.nullable()
     .default(null)
-    .meta({ description: 'Day of a schedule that requests it; null for a request of a person.' }),
+    .meta({ description: 'Day of the schedule that requests the change; null for a request of a person.' }),
   digest: z.string().meta({
-    description: 'SHA-256 of what is approved. A change with any other content needs another approval.',
+    description: 'SHA-256 of the approved content. A change with different content needs another approval.',
   }),
   requested_at: z.string().meta({ description: 'Time of the request.' }),
-  requested_by: z.string().meta({ description: 'Name of the key that requests it.' }),
-  expires_at: z.string().meta({ description: 'Time after which it can no longer be approved or used.' }),
-  persons: z.int().min(2).meta({ description: 'Persons who have to agree, with the one who requests it.' }),
-  missing: z.int().min(0).meta({ description: 'Persons who have not agreed yet.' }),
-  history: z.array(ApprovalStep).meta({ description: 'Request, comments and decisions, in their order.' }),
-})).meta({ id: 'Approval', description: 'A request for the agreement of a second person.' });
+  requested_by: z.string().meta({ description: 'Name of the key of the request.' }),
+  expires_at: z.string().meta({ description: 'Time after which the request can no longer be approved or used.' }),
+  persons: z.int().min(2).meta({ description: 'Number of people who must agree, including the requester.' }),
+  missing: z.int().min(0).meta({ description: 'Number of people who have not agreed yet.' }),
+  history: z.array(ApprovalStep).meta({ description: 'Request, comments and decisions, in order.' }),
+})).meta({ id: 'Approval', description: 'Request for the approval of a second person.' });
 export type Approval = z.infer<typeof Approval>;
 
 /** Approvals that are pending, or approved and not yet used. */

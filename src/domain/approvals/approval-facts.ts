@@ -9,7 +9,7 @@ const defineLevel = (variant: string) =>
   z
     .number()
     .nullable()
-    .meta({ description: `${variant} return level; null if none.` });
+    .meta({ description: `${variant} return level; null if there is none.` });
 const levels = { price: defineLevel('Price'), total: defineLevel('Total'), net: defineLevel('Net') };
 
 const Levels = z.strictObject(levels).meta({ id: 'ApprovedLevels' });
@@ -17,13 +17,15 @@ const DatedLevels = defineObject(() => ({ date: z.string(), ...levels })).meta({
 
 const closes = {
   index_id: z.string(),
-  run_id: z.string().meta({ description: 'Run that gives the closes.' }),
-  published: z.int().min(0).meta({ description: 'Closes published for the first time.' }),
-  restated: z.int().min(0).meta({ description: 'Closes published again.' }),
+  run_id: z.string().meta({ description: 'Run that contains the closes.' }),
+  published: z.int().min(0).meta({ description: 'Number of closes that were published for the first time.' }),
+  restated: z.int().min(0).meta({ description: 'Number of closes that were published again.' }),
   first: z.string().meta({ description: 'First date.' }),
   last: z.string().meta({ description: 'Last date.' }),
   close: Levels.meta({ description: 'Levels of the last date.' }),
-  previous: DatedLevels.nullable().meta({ description: 'Published close before it; null if there is none.' }),
+  previous: DatedLevels.nullable().meta({
+    description: 'Published close before the first new close; null if there is none.',
+  }),
 };
 
 const PublishFacts = defineObject(() => ({ kind: z.literal('publish'), ...closes })).meta({
@@ -52,20 +54,22 @@ const RestateFacts = defineObject(() => ({
 })).meta({ id: 'RestateFacts', description: 'Closes that are published again with other figures.' });
 
 const ChangedField = defineObject(() => ({
-  field: z.string().meta({ description: 'Member of the definition in words.', example: 'Rebalance, frequency' }),
+  field: z
+    .string()
+    .meta({ description: 'Description of the member of the definition.', example: 'Rebalance, frequency' }),
   path: z.string().meta({ description: 'JSON pointer of the member.' }),
-  before: z.unknown().meta({ description: 'Value before; null if there was none.' }),
-  after: z.unknown().meta({ description: 'Value after; null if there is none.' }),
+  before: z.unknown().meta({ description: 'Value before the change; null if there was none.' }),
+  after: z.unknown().meta({ description: 'Value after the change; null if there is none.' }),
 })).meta({ id: 'ChangedField' });
 export type ChangedField = z.infer<typeof ChangedField>;
 
 const DefinitionChange = defineObject(() => ({
   effective_from: z.string().nullable().meta({
-    description: 'Date from which it applies: that of an amendment; null for a change of the whole history.',
+    description: 'Date from which the change applies, if it is an amendment; null for a change of the whole history.',
   }),
   announced: z.string().nullable().meta({ description: 'Date of the announcement; null if there is none.' }),
   reason: z.string().nullable().meta({ description: 'Reason of an amendment; null if there is none.' }),
-  rebalance: z.boolean().meta({ description: 'True: the index is rebalanced on the date.' }),
+  rebalance: z.boolean().meta({ description: 'True if the index is rebalanced on the date.' }),
   fields: z.array(ChangedField).meta({ description: 'Changed members; at most 200.' }),
   removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
   added: z.array(z.string()).meta({ description: 'New sentences of the methodology.' }),
@@ -76,7 +80,9 @@ const AmendFacts = defineObject(() => ({
   kind: z.literal('amend'),
   index_id: z.string(),
   deletes: z.boolean().meta({ description: 'True for a deletion of the index.' }),
-  changes: z.array(DefinitionChange).meta({ description: 'Change of the whole history, then amendments by date.' }),
+  changes: z
+    .array(DefinitionChange)
+    .meta({ description: 'Change of the whole history, followed by amendments by date.' }),
 })).meta({ id: 'AmendFacts', description: 'Change of a definition with published closes.' });
 
 const ActionFacts = defineObject(() => ({
@@ -87,7 +93,7 @@ const ActionFacts = defineObject(() => ({
   terms: ActionTerms.meta({ description: 'Terms of the action.' }),
   sources: z.array(ActionSource).meta({ description: 'Values of other sources.' }),
   differences: z.array(z.string()).meta({ description: 'Differences between the store and these sources.' }),
-  effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),
+  effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index with a run that holds the security.' }),
 })).meta({ id: 'ActionFacts', description: 'Decision about a corporate action.' });
 
 const OverrideFacts = defineObject(() => ({
@@ -96,17 +102,20 @@ const OverrideFacts = defineObject(() => ({
   identifier: z.string().meta({ description: 'Security.' }),
   date: z.string().meta({ description: 'Session of the price.' }),
   before: z.number().nullable().meta({ description: 'Price in force; null if there is none.' }),
-  price: z.number().nullable().meta({ description: 'Price requested; null withdraws the override.' }),
+  price: z.number().nullable().meta({ description: 'Requested price; null withdraws the override.' }),
   change: z.number().nullable().meta({ description: 'Relative change of the price; null if a price is missing.' }),
   reason: z.string(),
-})).meta({ id: 'OverrideFacts', description: 'Price in place of that of the source.' });
+})).meta({ id: 'OverrideFacts', description: 'Price that replaces the price of the source.' });
 
 const WaiveFacts = defineObject(() => ({
   kind: z.literal('waive'),
   schedule_id: z.string(),
   date: z.string().meta({ description: 'Session.' }),
   check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
-  index_id: z.string().nullable().meta({ description: 'Index, with those derived from it; null for every index.' }),
+  index_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Index, including the indices that depend on it; null for every index.' }),
   identifier: z.string().nullable().meta({ description: 'Security or series; null for every finding of the check.' }),
   reason: z.string(),
   findings: z.array(AcceptedFinding).meta({ description: 'Findings at the time of the request; at most 200.' }),

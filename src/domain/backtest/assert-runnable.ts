@@ -30,7 +30,7 @@ export function assertRunnable(
       {
         severity: 'error',
         code: 'UNKNOWN_CALENDAR',
-        message: `The calendar ${document.calendar} is not known.`,
+        message: `The calendar ${document.calendar} is unknown.`,
         path: 'calendar',
       },
     ]);

@@ -174,7 +174,7 @@ function findFirstSessionOfRun(composer: Composer, { indexId, start, first, to }
   const count = Math.max(0, to - from + 1);
   throw new Refusal(
     'RANGE_TOO_SHORT',
-    `The range contains ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs at least 2.`,
+    `The range contains ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe. A backtest needs at least 2.`,
   );
 }
 

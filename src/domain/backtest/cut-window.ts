@@ -27,7 +27,7 @@ export function warnOfCutWindow({ request, document, calendar, first, last }: Se
         ? `the base date of the index is ${document.base_date}`
         : start < coverage.from && first === sessions[0]
           ? `the calendar ${code} begins on ${formatDay(coverage.from)}`
-          : `the prices it needs begin on ${formatDay(first)}`,
+          : `the required prices begin on ${formatDay(first)}`,
     );
   if (end > last && (end > coverage.to || hasSession(last + 1, end + 1)))
     reasons.push(

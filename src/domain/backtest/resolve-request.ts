@@ -30,7 +30,7 @@ export function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequ
     {
       severity: 'error',
       code: 'BENCHMARK_IS_SELF',
-      message: `The benchmark ${id} is the index itself.`,
+      message: `The benchmark ${id} is the index of the backtest.`,
       path: 'benchmark.id',
       value: id,
     },

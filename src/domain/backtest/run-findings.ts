@@ -19,7 +19,7 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
     silent.map(({ session, column }) => ({
       severity: 'warning',
       code: 'SILENT_DELISTING',
-      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no price bar for ${sm.barAge(session, column)} sessions of its exchange, and no corporate action ended it.`,
+      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}, because it had no price bar for ${sm.barAge(session, column)} sessions of its exchange and no corporate action ended it.`,
       path: '',
     }));
   const rights = findUnadjustedRights(index).map(({ session, column }): Finding => ({
@@ -67,7 +67,7 @@ export function selectReportedFindings(
   const more: Finding = {
     severity: 'warning',
     code: 'MORE_FINDINGS',
-    message: `${findings.length - FINDINGS_MAX} more findings are not listed.`,
+    message: `${findings.length - FINDINGS_MAX} further findings are not listed.`,
     path: '',
   };
   return [...findings.slice(0, FINDINGS_MAX), more];

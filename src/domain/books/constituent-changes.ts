@@ -11,17 +11,18 @@ import { createIndexTerms } from './index-run.js';
 /** Ways in which a security enters or leaves an index, with descriptions. */
 export const CHANGE_EVENTS = {
   rebalance: 'the composition of a rebalance took effect',
-  replacement: 'a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it',
-  fast_exit: 'a change between reviews by `events.fast_exit`: it entered for `related`, or left for it',
-  fast_entry: 'a change between reviews by `events.fast_entry`: it entered for `related`, or left for it',
-  order: 'an order of a rebalance that had waited for a price bar was filled',
-  merger: 'a merger, into `related` or at the last close where that had no price',
+  replacement:
+    'a change between reviews by `events.replacement`: the security replaced `related`, or was replaced by it',
+  fast_exit: 'a change between reviews by `events.fast_exit`: the security replaced `related`, or was replaced by it',
+  fast_entry: 'a change between reviews by `events.fast_entry`: the security replaced `related`, or was replaced by it',
+  order: 'an order of a rebalance was filled after it had waited for a price bar',
+  merger: 'a merger into `related`, or an exit at the last close if `related` had no price',
   acquisition: 'an acquisition',
   delisting: 'a delisting',
   ticker_change: 'a change of ticker',
   spin_off: 'the first price of a security spun off from `related`',
   spin_off_exit: 'the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`',
-  silence: 'no price bar for `max_stale_sessions` sessions, and no corporate action',
+  silence: 'no price bar for `max_stale_sessions` sessions, without a corporate action',
   missing_price: 'no price bar on a session, with `missing_prices: "exclude"`',
   total_loss: 'the value of the index was 0',
 } as const;

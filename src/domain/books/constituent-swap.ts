@@ -1,7 +1,7 @@
 /** Rules by which securities enter an index between reviews. */
 export const SWAP_RULES = {
-  next_ranked: 'the best-ranked security that the last review left out, for a constituent that left',
-  reserve: 'the first security of `events.reserve` with a price, for a constituent that left',
+  next_ranked: 'the best-ranked security that the last review did not select replaced a constituent that left',
+  reserve: 'the first security of `events.reserve` with a price replaced a constituent that left',
   fast_exit: '`events.fast_exit` removed a constituent that was ranked too low',
   fast_entry: '`events.fast_entry` added a new security that was ranked high enough',
 } as const;

@@ -35,14 +35,14 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
     isInAnyText(document, ({ events }) => changesMembers(events)),
   );
   if (changing !== undefined) {
-    const message = `Constituents of the index ${changing.id} change between reviews. Such changes are found on the current data, so its decisions cannot use only the data known at the time.`;
+    const message = `Constituents of the index ${changing.id} change between reviews. Such changes are found in the current data, so its decisions cannot use only the data known at the time.`;
     throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
   }
   const called = Object.values(documents).find((document) =>
     isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null),
   );
   if (called === undefined) return;
-  const message = `The index ${called.id} is rebalanced on breaches of a rule. Breaches are found on the current data, so its decisions cannot use only the data known at the time.`;
+  const message = `The index ${called.id} is rebalanced on breaches of a rule. Breaches are found in the current data, so its decisions cannot use only the data known at the time.`;
   throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
 }
 

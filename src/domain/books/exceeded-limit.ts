@@ -18,7 +18,7 @@ export function warnOfExceededLimit(composer: Composer, indexId: string, composi
   const headroom = computeRuleHeadroom({ rule, market, names }, date, weights);
   if (headroom >= -TOLERANCE) return [];
   const beyond = Number((-headroom * 100).toPrecision(6));
-  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points: the rebalance does not end the breach.`;
+  const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points, so the rebalance does not end the breach.`;
   const path = 'pipeline.treatment.on_breach';
   return addRebalanceDate([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
 }

@@ -50,7 +50,7 @@ export function createOverlayContext(
       const position = known.findIndex((value) => Number.isNaN(value));
       if (position >= 0)
         throw createMissingRefusal(
-          `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(position)}, but the series has none.`,
+          `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(position)}, but the series has no such value.`,
           id,
         );
       return readSeriesRates(series, known, days);

@@ -200,7 +200,7 @@ export function reportHoldings(rebalance: DueRebalance, decision: DecidedComposi
   return {
     severity: 'warning',
     code: 'REBALANCE_HELD',
-    message: `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous composition stays: ${describeReason(decision)}`,
+    message: `The rebalance of ${formatDay(rebalance.date)} was not executed, and the previous composition stays: ${describeReason(decision)}`,
     path: decision.kind === 'decided' ? '' : decision.finding.path,
   };
 }

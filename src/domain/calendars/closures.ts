@@ -10,13 +10,18 @@ const LocalTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'must b
 
 /** Recorded change of one day of a calendar. */
 export const SessionChange = defineObject(() => ({
-  date: IsoDate.meta({ description: 'Day that differs from the rules of the calendar.' }),
+  date: IsoDate.meta({ description: 'Day on which the calendar differs from its rules.' }),
   session: z.enum(['closed', 'open']).meta({
-    description: '`closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.',
+    description:
+      '`closed`: the day has no session. `open`: the day has a session with unusual hours, or is an additional session.',
   }),
-  opens: LocalTime.optional().meta({ description: 'Local time of a late opening. Default: the usual one.' }),
-  closes: LocalTime.optional().meta({ description: 'Local time of an early close. Default: the usual one.' }),
-  reason: z.string().min(1).max(REASON_LENGTH_MAX).meta({ description: 'Why, with the source.' }),
+  opens: LocalTime.optional().meta({ description: 'Local time of a late opening. Default: the usual time.' }),
+  closes: LocalTime.optional().meta({ description: 'Local time of an early close. Default: the usual time.' }),
+  reason: z
+    .string()
+    .min(1)
+    .max(REASON_LENGTH_MAX)
+    .meta({ description: 'Reason for the change, including the source.' }),
 })).meta({ id: 'SessionChange' });
 export type SessionChange = z.infer<typeof SessionChange>;
 

@@ -56,13 +56,13 @@ function reportIdleAmendment(
   const path = `amendments[${k}]`;
   const about = { severity: 'warning', code: 'NO_EFFECT' } as const;
   if (JSON.stringify(before) === JSON.stringify(text)) {
-    const message = `${path}.changes changes nothing: the document has these values already.`;
+    const message = `${path}.changes changes nothing, because the document already has these values.`;
     return [{ ...about, path: `${path}.changes`, message }];
   }
   const { rebalance, reviews, overlay } = text;
   const isReviewed = !isObject(rebalance) || rebalance['frequency'] !== 'none' || reviews !== undefined;
   if (isReviewed || overlay !== undefined || amendment.rebalance === true) return [];
-  const message = `${path} never takes effect: the index has no review on or after ${amendment.effective_from}. Set rebalance to true, or give it a schedule.`;
+  const message = `${path} never takes effect, because the index has no review on or after ${amendment.effective_from}. Set rebalance to true, or add a schedule to the amendment.`;
   return [{ ...about, path: `${path}.effective_from`, message }];
 }
 
@@ -102,7 +102,8 @@ const isAmendment = (value: unknown): value is RequestedAmendment =>
 
 function reportOrder(amendments: readonly RequestedAmendment[], { base_date: base }: UncheckedBody): Finding[] {
   return amendments.flatMap(({ effective_from: date }, k) => {
-    const [before, what] = k === 0 ? [base, 'the base date'] : [amendments[k - 1]!.effective_from, 'the one before'];
+    const [before, what] =
+      k === 0 ? [base, 'the base date'] : [amendments[k - 1]!.effective_from, 'the date of the previous amendment'];
     if (typeof before !== 'string' || date > before) return [];
     const path = `amendments[${k}].effective_from`;
     return [
@@ -150,7 +151,7 @@ function findFixedTreatment(treatment: unknown, path: string): Finding[] {
     createError(
       'IMMUTABLE_FIELD',
       `${path}.${member}`,
-      `An amendment cannot change ${member}: it must be constant over all sessions.`,
+      `An amendment cannot change ${member}, which must be constant over all sessions.`,
     ),
   );
 }
@@ -183,7 +184,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
     return data?.events?.share_changes === 'effective' ? findCountedShares(data.pipeline?.weighting) : null;
   });
   if (before === null || after === null || before === after) return [];
-  const message = 'An amendment cannot change whether share counts followed between reviews include free float.';
+  const message = 'An amendment cannot change if share counts between reviews include free float.';
   return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
@@ -196,7 +197,7 @@ function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[
     (hasBreachRule(before) && hasMemberChanges(after)) || (hasBreachRule(after) && hasMemberChanges(before));
   if (!isMixed) return [];
   const message =
-    'One version is rebalanced on breaches and another changes constituents by events; an index can use only one of these.';
+    'One version rebalances on breaches, and another version changes constituents by events. An index can use only one of these.';
   return [createError('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 

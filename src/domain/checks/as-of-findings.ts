@@ -15,12 +15,12 @@ export function checkAsOf(asOf: string, dates: ArrayLike<number>): Finding[] {
   if (day < first)
     return createWarning(
       'INVALID_RANGE',
-      `as_of ${asOf} is before the first date of the data, ${formatDay(first)}: no security can be selected.`,
+      `as_of ${asOf} is before the first date of the data, ${formatDay(first)}, so no security can be selected.`,
     );
   if (day > last + GAP_DAYS_MAX)
     return createWarning(
       'WINDOW_CUT',
-      `as_of ${asOf} is after the last date of the data, ${formatDay(last)}, which is used for decisions.`,
+      `as_of ${asOf} is after the last date of the data, ${formatDay(last)}. Decisions use that date.`,
     );
   return [];
 }

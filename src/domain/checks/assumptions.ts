@@ -111,7 +111,7 @@ function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Fin
     severity: 'warning',
     code: 'FX_CROSSED',
     path: 'currency',
-    message: `The data store has no exchange rate ${pair}: it is computed as the cross rate of ${through}.`,
+    message: `The data store has no exchange rate ${pair}. It is computed as the cross rate of ${through}.`,
     value: pair,
   }));
 }
@@ -134,6 +134,6 @@ function reportCurrenciesOf(document: IndexDocument, market: MarketData, holder:
   const { currency } = document;
   const more = names.length - SECURITIES_LISTED_MAX;
   const list = `${names.slice(0, SECURITIES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const message = `${names.length} of ${market.identifiers.length} securities of the data store have no CURRENCY (${list}) and the store declares none: their prices are assumed to be in ${currency}, the currency of ${holder}.`;
+  const message = `${names.length} of ${market.identifiers.length} securities of the data store have no CURRENCY (${list}), and the store has no default currency. Their prices are assumed to be in ${currency}, the currency of ${holder}.`;
   return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

@@ -22,7 +22,7 @@ export function checkBreachRule(treatment: unknown): Finding[] {
   const rule = treatment['breach_rule'] ?? undefined;
   const path = 'pipeline.treatment.breach_rule';
   if (response === 'rebalance' && rule === undefined) {
-    const message = `A breach of ${DEFAULT_LIMIT_RULE} triggers a rebalance; use ${path} to select another rule.`;
+    const message = `A breach of ${DEFAULT_LIMIT_RULE} triggers a rebalance. Use ${path} to select another rule.`;
     return [
       { severity: 'info', code: 'DEFAULT_TAKEN', path, message, accepted: LIMIT_RULE_NAMES, value: DEFAULT_LIMIT_RULE },
     ];
@@ -34,7 +34,7 @@ export function checkBreachRule(treatment: unknown): Finding[] {
     return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...keepSmallValue(rule) }];
   }
   if (response !== undefined) return [];
-  const message = `${field} (rebalance or none) is required together with ${path}. Without it a breach of ${String(rule)} has no effect.`;
+  const message = `${field} (rebalance or none) is required together with ${path}. Without ${field}, a breach of ${String(rule)} has no effect.`;
   return [createError('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 

@@ -137,7 +137,7 @@ function reportPluginNames({ plugins, datapoints }: UncheckedBody, market: Marke
   return Object.keys(plugins).flatMap((name) => {
     const path = `plugins.${name}`;
     if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return reportName(name, path, market);
-    const message = `The name ${name} is already used by a datapoint of the document; choose another name for the plug-in.`;
+    const message = `The name ${name} is already used by a datapoint of the document. Choose another name for the plug-in.`;
     return [createError('DUPLICATE_KEY', path, message, { value: name })];
   });
 }
@@ -145,7 +145,7 @@ function reportPluginNames({ plugins, datapoints }: UncheckedBody, market: Marke
 function reportName(name: string, path: string, market: MarketData | undefined): Finding[] {
   if (RESERVED_NAMES.has(name))
     return [
-      createError('DUPLICATE_KEY', path, `${name} is a datapoint of the service; choose another name.`, {
+      createError('DUPLICATE_KEY', path, `${name} is a datapoint of the service. Choose another name.`, {
         value: name,
       }),
     ];

@@ -30,7 +30,7 @@ export function fillPlugins(
     const path = `plugins.${name}`;
     const storedPluginCode = pluginOf(use.plugin);
     if (storedPluginCode === undefined) {
-      const message = `No plug-in that can be read is stored under ${use.plugin}.`;
+      const message = `No readable plug-in is stored under ${use.plugin}.`;
       findings.push({
         severity: 'error',
         code: 'PLUGIN_NOT_FOUND',
@@ -89,7 +89,7 @@ function reportKinds({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPl
     if (found === kind) return [];
     const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
     const what = found === undefined ? `${name} is not a plug-in of the document` : `the plug-in ${name} is a ${found}`;
-    const message = `${path}.params.plugin: ${what}; ${row.type} takes a ${kind}.`;
+    const message = `${path}.params.plugin: ${what}; ${row.type} needs a ${kind}.`;
     return [
       { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },
     ];
@@ -99,6 +99,6 @@ function reportKinds({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPl
 function reportCircle(document: IndexDocument): Finding[] {
   const circle = findCircle(readDefinitions(document));
   if (circle.length === 0) return [];
-  const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
+  const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
   return [{ severity: 'error', code: 'CIRCULAR_REFERENCE', path: 'plugins', message, value: circle[0] }];
 }

@@ -77,8 +77,8 @@ export function checkBaseDate({ base_date: base }: Pick<IndexDocument, 'base_dat
   const held = `the prices in the data, ${formatDay(first)} to ${formatDay(last)}`;
   const message =
     day < first
-      ? `The base date ${base} is before ${held}: runs begin at the first price.`
-      : `The base date ${base} is after ${held}: runs have no sessions.`;
+      ? `The base date ${base} is before ${held}. Runs begin at the first price.`
+      : `The base date ${base} is after ${held}. Runs have no sessions.`;
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 

@@ -25,6 +25,6 @@ export function checkLookAhead(document: IndexDocument, { calendar, firstDay, ob
   const baseDay = Math.max(parseValidDay(base), firstDay ?? parseValidDay(base));
   const [first] = listRebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to });
   if (first === undefined || parseValidDay(end) <= first.decision) return [];
-  const message = `The risk model ${use.modelId} is estimated on returns up to ${end}, after the first decision of ${id} on ${formatDay(first.decision)}: a run that decides before ${end} is refused with LOOK_AHEAD.`;
+  const message = `The risk model ${use.modelId} is estimated on returns up to ${end}, after the first decision of ${id} on ${formatDay(first.decision)}. A run with decisions before ${end} is refused with LOOK_AHEAD.`;
   return [{ severity: 'warning', code: 'LOOK_AHEAD', path: use.path, message, value: use.modelId }];
 }

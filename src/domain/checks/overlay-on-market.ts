@@ -45,7 +45,7 @@ function reportMissingSeries(
         return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message, value: id }];
       }
       if (severity === 'warning' && isPair(id)) {
-        const message = `overlay.${member} must be an interest rate in percent per year, but ${id} is the name of an exchange rate.`;
+        const message = `overlay.${member} must be an interest rate in percent per year, but ${id} is an exchange rate.`;
         return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
       }
       // The run refuses values that it cannot use.
@@ -141,7 +141,7 @@ function reportUnquotedHedges(document: OverlayDocument, { market, indexOf, seve
               severity,
               code: 'NO_EFFECT',
               path: `overlay.currencies[${k}]`,
-              message: `overlay.currencies[${k}] hedges ${code}, but no security in the data is quoted in it; the currencies are ${[...quoted].sort().join(', ')}.`,
+              message: `overlay.currencies[${k}] hedges ${code}, but no security in the data is quoted in this currency. The currencies are ${[...quoted].sort().join(', ')}.`,
               value: code,
             },
           ],

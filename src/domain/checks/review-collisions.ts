@@ -73,7 +73,7 @@ function reportOverridden(datedReview: DatedReview, otherDatedReviews: readonly 
     if (first === undefined) return [];
     const day = formatDay(later.calendar.sessions[first]!);
     const more = common.length === 1 ? '' : ` and on ${common.length - 1} later dates`;
-    const message = `The reviews ${datedReview.id} and ${later.id} both have the scope ${datedReview.scope} on ${day}${more}: ${later.id} runs last, and ${datedReview.id} has no effect there.`;
+    const message = `The reviews ${datedReview.id} and ${later.id} both have the scope ${datedReview.scope} on ${day}${more}. ${later.id} runs last, and ${datedReview.id} has no effect there.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
   });
 }

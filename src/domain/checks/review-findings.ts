@@ -94,7 +94,7 @@ function findCalendar({ calendar }: UncheckedBody, { calendarOf }: IndexContext)
 /** Reports reviews of an index without rules. */
 function reportIdleReviews(reviews: readonly unknown[]): Finding[] {
   if (reviews.length === 0) return [];
-  const message = 'reviews has no effect: an index without a pipeline is decided only at its own rebalances.';
+  const message = 'reviews has no effect, because an index without a pipeline is decided only at its own rebalances.';
   return [{ severity: 'warning', code: 'NO_EFFECT', path: 'reviews', message }];
 }
 

@@ -29,7 +29,7 @@ export function checkDerivation(
         createError(
           'IMMUTABLE_FIELD',
           path,
-          `The source of a derived index cannot change: it is ${before}, not ${source}.`,
+          `The source of a derived index cannot change. It is ${before}, not ${source}.`,
           {
             value: source,
           },
@@ -47,7 +47,7 @@ export function checkDerivation(
 export function reportDroppedSource({ id, derivation }: UncheckedBody, { replaces }: IndexContext): Finding[] {
   const before = replaces?.derivation?.source_index_id;
   if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
-  const message = `The source of a derived index cannot change: that of ${String(id)} is ${before}, but the document has no derivation. Use another id for an index with rules.`;
+  const message = `The source of a derived index cannot change. The source of ${String(id)} is ${before}, but the document has no derivation. Use another id for an index with rules.`;
   return [createError('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
@@ -85,7 +85,7 @@ function reportRelaxation(relax: unknown, constraints: unknown): Finding[] {
     const row = rows.find(({ id }) => id === entry.row);
     if (row !== undefined) return [...unknown, ...reportSteps(row, entry, path)];
     const accepted = rows.map(({ id }) => id).filter((id) => id !== '');
-    const message = `${path}.row is ${entry.row}, which is not the id of a constraint row; the accepted set is ${accepted.join(', ')}.`;
+    const message = `${path}.row is ${entry.row}, which is not the id of a constraint. The accepted ids are ${accepted.join(', ')}.`;
     return [...unknown, createError('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
   });
 }
@@ -98,13 +98,13 @@ function reportSteps(row: ConstraintRow, { steps }: RelaxEntry, path: string): F
     const params = findStepParameter(entry, step);
     if (params !== undefined && Object.values(params).some(isBoundPath))
       return [
-        createError('WRONG_TYPE', at, `${at} follows a path, which a step cannot do; use a number.`, {
+        createError('WRONG_TYPE', at, `${at} changes over time, which is not possible for a step. Use a number.`, {
           row_id: row.id,
         }),
       ];
     if (params !== undefined)
       return checkParams(entry.params, { ...row.params, ...params }, { path: at, rowId: row.id }).findings;
-    const message = `${at} is ${JSON.stringify(step)}: a row of the class ${row.type} has no main limit; use an object with its parameters.`;
+    const message = `${at} is ${JSON.stringify(step)}, but a constraint of the class ${row.type} has no main limit. Use an object with its parameters.`;
     return [createError('WRONG_TYPE', at, message, { row_id: row.id, value: step })];
   });
 }
@@ -124,7 +124,7 @@ export function checkInheritance(document: IndexDocument, { indexOf }: IndexCont
       severity: 'warning' as const,
       code: 'PARENT_CHANGED' as const,
       path: field,
-      message: `${field} differs from that of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
+      message: `${field} differs from the value of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
       ...keepSmallValue(document[field]),
     }),
   );

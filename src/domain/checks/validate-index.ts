@@ -98,7 +98,7 @@ function reportIdleDatapoints(body: UncheckedBody): Finding[] {
   return ['datapoints', 'plugins']
     .filter((member) => body[member] !== undefined)
     .map((path) => {
-      const message = `${path} has no effect: an overlay reads only the level of the underlying index.`;
+      const message = `${path} has no effect, because an overlay reads only the level of the underlying index.`;
       return { severity: 'warning', code: 'NO_EFFECT', path, message };
     });
 }
@@ -182,15 +182,15 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
   const given = ['pipeline', 'derivation', 'overlay'].filter(has);
   if (given.length !== 1) {
     const which =
-      given.length === 0 ? 'neither is given' : given.length === 2 ? 'both are given' : 'all three are given';
+      given.length === 0 ? 'neither is present' : given.length === 2 ? 'both are present' : 'all three are present';
     const kinds = given.includes('overlay') ? 'a pipeline, a derivation or an overlay' : 'a pipeline or a derivation';
     findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
   }
   if ((body['kind'] === 'overlay') !== has('overlay'))
     findings.push(
       has('overlay')
-        ? createError('REQUIRED', 'kind', 'kind must be overlay if an overlay is given.')
-        : createError('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay needs an overlay.'),
+        ? createError('REQUIRED', 'kind', 'kind must be overlay if the document has an overlay.')
+        : createError('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay requires the member overlay.'),
     );
   return findings;
 }

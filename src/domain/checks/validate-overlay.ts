@@ -63,7 +63,7 @@ export function reportBlendDefaults({ overlay }: UncheckedBody): Finding[] {
   if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
   const { frequency, anchor } = RebalanceSpec.parse({});
   const path = 'overlay.rebalance';
-  const message = `The weights are restored with the frequency ${frequency} and the anchor ${anchor}; use ${path} to change this.`;
+  const message = `The weights are restored with the frequency ${frequency} and the anchor ${anchor}. Use ${path} to change this.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: { frequency, anchor } }];
 }
 
@@ -116,7 +116,7 @@ function reportReturnVariants(
   const [first] = own;
   if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
   const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
-  const message = `The parts have different return variants (${named}): all are held as ${first?.variant}, that of the first. Use overlay.variant to select another.`;
+  const message = `The parts have different return variants (${named}). All parts use ${first?.variant}, the variant of the first part. Use overlay.variant to select another variant.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
 
@@ -157,7 +157,7 @@ function checkBlend({ parts, rebalance }: Blend): Finding[] {
 function reportBegin({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const [last] = sources.toSorted((a, b) => (a.base_date < b.base_date ? 1 : -1));
   if (last === undefined || last.base_date <= begin) return [];
-  const message = `The base date is ${begin}, but the underlying index ${last.id} begins on ${last.base_date}: the overlay begins on that date.`;
+  const message = `The base date is ${begin}, but the underlying index ${last.id} begins on ${last.base_date}. The overlay begins on that date.`;
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: begin }];
 }
 
@@ -206,7 +206,7 @@ function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[
   return parts.flatMap(({ index_id: id }, k) => {
     const own = currencyOf.get(id)!;
     if (own === wanted) return [];
-    const message = `The parts of a blend must have one currency: ${id} is in ${own}, ${first} in ${wanted}. Use an overlay of type currency to convert an index.`;
+    const message = `The parts of a blend must have the same currency: ${id} is in ${own}, and ${first} is in ${wanted}. Use an overlay of type currency to convert an index.`;
     return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
@@ -226,7 +226,7 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
     createError(
       'NOT_IN_CHOICES',
       path,
-      `The index ${source.id} is an overlay; use its underlying index instead: ${beneath.join(', ')}.`,
+      `The index ${source.id} is an overlay. Use its underlying index instead: ${beneath.join(', ')}.`,
       {
         accepted: beneath,
         value: source.id,
@@ -242,7 +242,7 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
 export function assertDecides(document: IndexDocument): void {
   if (!isOverlayDocument(document)) return;
   const accepted = listSources(document);
-  const message = `${document.id} is an overlay and decides no composition; use its underlying index instead: ${accepted.join(', ')}.`;
+  const message = `${document.id} is an overlay and decides no composition. Use its underlying index instead: ${accepted.join(', ')}.`;
   throw refuseWithFindings('request', [
     createError('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id }),
   ]);

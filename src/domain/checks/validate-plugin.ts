@@ -56,7 +56,7 @@ function reportInputs({ inputs }: PluginDocument): Finding[] {
       return problems.map((problem) => ({ severity: 'error', path, ...problem }));
     const [asked] = listIndices(tree, new Map());
     if (asked !== undefined) {
-      const message = `${path} asks about the index ${asked}; a plug-in reads columns of the store.`;
+      const message = `${path} refers to the index ${asked}, but a plug-in can read only columns of the store.`;
       return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message, value: asked }];
     }
     if (sessions === 1) return [];

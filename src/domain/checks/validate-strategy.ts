@@ -124,7 +124,7 @@ function reportId(id: unknown, { isIndex }: StrategyContext): Finding[] {
         createFinding(
           'DUPLICATE_ID',
           'id',
-          `The id ${id} is already used by an index; choose another id for the strategy.`,
+          `The id ${id} is already used by an index. Choose another id for the strategy.`,
           keepSmallValue(id),
         ),
       ]

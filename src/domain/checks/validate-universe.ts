@@ -14,7 +14,7 @@ export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): F
       createError(
         'PIPELINE_XOR_DERIVATION',
         'universe',
-        `${which} has the constituents of its source; it cannot have a universe.`,
+        `${which} has the constituents of its source, so it cannot have a universe.`,
       ),
     ];
   }
@@ -41,7 +41,11 @@ function listUniverseFields(universe: unknown, place: UniverseLocation): Finding
     return foreign.map(([member, kinds]) => reportOtherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
-      createError('REQUIRED', `${path}.identifiers`, `${path}.identifiers must name at least 1 identifier for a list.`),
+      createError(
+        'REQUIRED',
+        `${path}.identifiers`,
+        `${path}.identifiers must contain at least 1 identifier for a list.`,
+      ),
     ];
   }
   if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
@@ -81,7 +85,7 @@ const removeKind = (path: string, member: string, kinds: readonly string[]): Fin
   createError(
     'REQUIRED',
     `${path}.kind`,
-    `${path}.kind (${kinds.join(' or ')}) is required together with ${path}.${member}. Without it the universe is all securities.`,
+    `${path}.kind (${kinds.join(' or ')}) is required together with ${path}.${member}. Without ${path}.kind, the universe contains all securities.`,
     { accepted: [...kinds] },
   );
 

@@ -42,7 +42,7 @@ function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: U
       createError(
         'CAP_INFEASIBLE',
         `${at}.${other}`,
-        `${at}.${other} cannot be combined with ${path}: it would move weights beyond the stages.`,
+        `${at}.${other} cannot be combined with ${path}, because it would move weights beyond the stages.`,
       ),
     ),
   ];
@@ -50,7 +50,7 @@ function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: U
 
 function reportCapBy({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, at: string): Finding[] {
   if (!isPresent(by) || isPresent(cap) || isPresent(ladder)) return [];
-  const message = `${at}.cap_by is ${String(by)} and has no effect: neither cap nor ladder_caps is given.`;
+  const message = `${at}.cap_by is ${String(by)} and has no effect, because neither cap nor ladder_caps is present.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
 }
 
@@ -66,7 +66,7 @@ function reportPhase(phaseIn: unknown, at: string): Finding[] {
           createError(
             'BAD_EXPRESSION',
             `${path}.field`,
-            `${path}.field cannot use is_constituent(), because earlier reviews are read as well.`,
+            `${path}.field cannot use is_constituent(), because earlier reviews are also read.`,
           ),
         ]
       : []),

@@ -140,7 +140,7 @@ function createNotWatchedError({ id, type }: ConstraintRow, position: number): E
     {
       severity: 'error',
       code: 'NOT_IN_CHOICES',
-      message: `${type} needs a parent index, trades or a risk forecast; limits can be watched only on holdings.`,
+      message: `${type} needs a parent index, trades or a risk forecast. Only limits on holdings can be monitored.`,
       path: `rows[${position}].type`,
       row_id: id === '' ? null : id,
       value: type,

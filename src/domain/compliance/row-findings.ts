@@ -54,7 +54,7 @@ function listNeverHeld(row: ConstraintRow, position: number, names: readonly str
   const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // as the schema of the constraint class requires
   const absent = named.filter((name) => !known.has(name));
   if (absent.length === 0) return [];
-  const message = `The run never held ${formatFirst(absent, names)}: this part of the row has no effect.`;
+  const message = `The run never held ${formatFirst(absent, names)}. This part of the constraint has no effect.`;
   const path = `rows[${position}].params.${member}`;
   return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
@@ -78,7 +78,7 @@ function listGroupFindings(
   const absent = groups.filter((group) => group !== '' && !known.has(group));
   if (absent.length === 0) return [];
   const path = `rows[${position}].params.groups`;
-  const message = `No security of the run has the ${field} ${formatFirst(absent, known)}: this part of the row has no effect.`;
+  const message = `No security of the run has the ${field} ${formatFirst(absent, known)}. This part of the constraint has no effect.`;
   return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 

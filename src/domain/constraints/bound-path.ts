@@ -11,13 +11,17 @@ const YEAR_DAYS = 365.25;
 export const BoundPath = defineObject(() => ({
   base: z.union([z.number(), IsoDate]).meta({
     description:
-      'Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date.',
+      'Value at the base, or a base date. With a date, the value is that of the parent at its latest review on or before this date.',
   }),
   yearly: z.number().gt(-1).max(10).meta({
-    description: 'Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25.',
+    description:
+      'Change per year, a fraction: -0.07 lowers the bound by 7 % per year. The number of years is the number of days divided by 365.25.',
     unit: 'fraction',
   }),
-  times: z.number().default(1).meta({ description: 'Multiple of the value at the base: 0.5 starts at half of it.' }),
+  times: z
+    .number()
+    .default(1)
+    .meta({ description: 'Multiple of the value at the base. With 0.5, the bound starts at half of this value.' }),
   from: IsoDate.optional().meta({
     description: 'Start of the first year if `base` is a value. Default: the base date of the index.',
   }),

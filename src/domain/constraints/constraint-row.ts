@@ -5,7 +5,8 @@ import { defineObject } from '../schema/define-object.js';
 export const ConstraintRow = defineObject(() => ({
   type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
   id: z.string().max(64).default('').meta({
-    description: 'Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.',
+    description:
+      'Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.',
   }),
   params: z.record(z.string(), z.unknown()).default({}),
 })).meta({ id: 'ConstraintRow' });

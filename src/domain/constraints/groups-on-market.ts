@@ -28,7 +28,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
               code: 'UNKNOWN_IDENTIFIER',
               path: `${path}[${position}].params.groups[${k}]`,
               row_id: id === '' ? null : id,
-              message: `No security in the data has the ${field} ${group}: the row has no effect there. ${formatGroupsSentence(group, known)}`,
+              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatGroupsSentence(group, known)}`,
               value: group,
             },
           ],

@@ -16,11 +16,11 @@ const IDENTIFIERS_MAX = 20_000;
 const commonParameters = {
   soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
     label: 'Soft penalty',
-    help: 'Allows violations, at this cost in the objective per unit. Default: no violation.',
+    help: 'Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.',
   }),
   priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY).meta({
     label: 'Priority',
-    help: 'If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.',
+    help: 'Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.',
   }),
 };
 
@@ -42,13 +42,13 @@ export const scope = z
   .max(IDENTIFIERS_MAX)
   .nullable()
   .default(null)
-  .meta({ label: 'Names', help: 'Securities of the row. Default: all.' });
+  .meta({ label: 'Names', help: 'Securities of the constraint. Default: all securities.' });
 
 export const securities = z
   .array(AssetIdentifier)
   .min(1)
   .max(IDENTIFIERS_MAX)
-  .meta({ label: 'Names', help: 'Securities of the row.' });
+  .meta({ label: 'Names', help: 'Securities of the constraint.' });
 
 export const category = z.string().min(1).max(64).meta({ label: 'Field', help: 'Reference column of the groups.' });
 
@@ -58,11 +58,11 @@ export const groups = z
   .max(1000)
   .nullable()
   .default(null)
-  .meta({ label: 'Groups', help: 'Groups of the row. Default: every group.' });
+  .meta({ label: 'Groups', help: 'Groups of the constraint. Default: every group.' });
 
 export const datapoint = z.union([z.string().min(1).max(64), NumberExpression]).meta({
   label: 'Field',
-  help: 'Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.',
+  help: 'Name of a datapoint, or an expression of datapoints as text or as nodes, as known on the rebalance date.',
   ref: 'ExpressionNode',
   format: 'expression',
 });
@@ -110,7 +110,7 @@ export const hasBound: Refinement<Range> = [
   {
     path: ['upper'],
     params: { finding: 'MISSING_PARAMETER' },
-    error: () => 'or params.lower is required: the row has no bound',
+    error: () => 'or params.lower is required, because the constraint has no bound',
   },
 ];
 

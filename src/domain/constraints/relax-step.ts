@@ -9,7 +9,7 @@ const ENTRIES_MAX = 16;
 const STEPS_MAX = 16;
 
 export const RelaxEntry = defineObject(() => ({
-  row: z.string().min(1).max(64).meta({ label: 'Row', description: 'Id of the constraint row that is relaxed.' }),
+  row: z.string().min(1).max(64).meta({ label: 'Row', description: 'Id of the constraint that is relaxed.' }),
   steps: z
     .array(z.union([z.number(), z.record(z.string(), z.unknown())]))
     .min(1)
@@ -17,9 +17,9 @@ export const RelaxEntry = defineObject(() => ({
     .meta({
       label: 'Steps',
       description:
-        'Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.',
+        'Limits that are tried in order. A number replaces the main limit of the constraint, and an object replaces the parameters that it contains.',
     }),
-})).meta({ id: 'RelaxEntry', description: 'Constraint row with the limits to try if the problem is infeasible.' });
+})).meta({ id: 'RelaxEntry', description: 'Constraint with the limits that are tried if the problem is infeasible.' });
 export type RelaxEntry = z.infer<typeof RelaxEntry>;
 
 /** Entries in the order of trial. Each step is applied in addition to the previous steps. */

@@ -51,7 +51,7 @@ function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[]
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];
     const at = `${path}.params.${name}`;
-    const message = `${at} follows a path, which only rows of a derived index can do; use a number.`;
+    const message = `${at} changes over time, which is possible only for constraints of a derived index. Use a number.`;
     return [{ severity: 'error', code: 'WRONG_TYPE', path: at, row_id: id === '' ? null : id, message }];
   });
 }
@@ -67,7 +67,7 @@ function listUnknownSecurities(
     .map(({ path: at, identifier }) => ({
       severity: 'warning',
       code: 'NOT_IN_INDEX',
-      message: `${identifier} is not a constituent of the index; the row has no effect on it.`,
+      message: `${identifier} is not a constituent of the index. The constraint has no effect on this security.`,
       path: at,
       row_id: row.id === '' ? null : row.id,
       value: identifier,
@@ -83,7 +83,7 @@ function listRepeatedIds(rows: readonly ConstraintRow[], path: string): Finding[
       first.set(row.id, position);
       return [];
     }
-    const message = `The row id ${row.id} is already used by row ${earlier}.`;
+    const message = `The constraint id ${row.id} is already used by the constraint at position ${earlier}.`;
     return [
       {
         severity: 'error',

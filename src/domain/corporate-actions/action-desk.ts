@@ -15,27 +15,29 @@ export const ActionTerms = defineObject(() => ({
   identifier: z.string(),
   type: z.enum(ACTION_TYPES).meta({ description: 'Type of the action.' }),
   ex_date: z.string(),
-  value: z.number().meta({ description: 'As in the store: an amount per share, a multiplier or a ratio, by type.' }),
+  value: z.number().meta({
+    description: 'Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.',
+  }),
   pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
   related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
   subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
-  cash: z.number().nullable().meta({ description: 'Of a merger, money paid per share in addition to shares.' }),
+  cash: z.number().nullable().meta({ description: 'Cash that a merger pays per share in addition to shares.' }),
 })).meta({ id: 'ActionTerms' });
 export type ActionTerms = z.infer<typeof ActionTerms>;
 
 /** Value of an action according to another source. */
 export const ActionSource = defineObject(() => ({
   name: z.string().min(1).max(200).meta({ description: 'Source, such as the notice of the issuer.' }),
-  value: z.number().nullable().default(null).meta({ description: 'Its value; null if it has none.' }),
-  ex_date: IsoDate.nullable().default(null).meta({ description: 'Its ex-date; null if it has none.' }),
+  value: z.number().nullable().default(null).meta({ description: 'Value in this source; null if it has none.' }),
+  ex_date: IsoDate.nullable().default(null).meta({ description: 'Ex-date in this source; null if it has none.' }),
 })).meta({ id: 'ActionSource' });
 export type ActionSource = z.infer<typeof ActionSource>;
 
 /** Decision of a person about a corporate action. */
 export const ActionDecision = defineObject(() => ({
   decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
-  terms: ActionTerms.meta({ description: 'Terms on which it was decided.' }),
-  sources: z.array(ActionSource).meta({ description: 'Other sources, as compared by the person.' }),
+  terms: ActionTerms.meta({ description: 'Terms of the action at the time of the decision.' }),
+  sources: z.array(ActionSource).meta({ description: 'Other sources with which the person compared the action.' }),
   comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
   author: z.string().meta({ description: 'Name of the key.' }),
   key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
@@ -53,7 +55,7 @@ export const DeskActionEffect = defineObject(() => ({
   index_id: z.string(),
   state: z
     .enum(['effective', 'coming'])
-    .meta({ description: '`coming`: after the last date of the run, with pro forma figures.' }),
+    .meta({ description: '`coming`: the action is after the last date of the run, and the figures are pro forma.' }),
   weight_before: defineFigure('Weight at the previous close.'),
   weight_after: defineFigure('Weight after the action.'),
   shares_before: defineFigure('Index shares before the action.'),
@@ -105,8 +107,8 @@ export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
   const kind = ACTION_KINDS[type];
   const flags: (string | false)[] = [
     !isSession(exDay) && 'The ex-date is not a session of its exchange.',
-    announcedDay !== null && announcedDay > exDay && 'It was announced after the ex-date.',
-    payDay !== null && payDay < exDay && 'It is paid before the ex-date.',
+    announcedDay !== null && announcedDay > exDay && 'The action was announced after the ex-date.',
+    payDay !== null && payDay < exDay && 'The action is paid before the ex-date.',
     others.some(
       (otherCorporateAction) =>
         otherCorporateAction !== action && otherCorporateAction.type === type && otherCorporateAction.exDay === exDay,
@@ -124,9 +126,11 @@ export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
 /** Returns the differences between the terms in the store and those of other sources. */
 export function compareSources(terms: ActionTerms, sources: readonly ActionSource[]): string[] {
   return sources.flatMap(({ name, value, ex_date: exDate }) => [
-    ...(value !== null && value !== terms.value ? [`${name} has the value ${value}, the store ${terms.value}.`] : []),
+    ...(value !== null && value !== terms.value
+      ? [`The value is ${value} in ${name} and ${terms.value} in the store.`]
+      : []),
     ...(exDate !== null && exDate !== terms.ex_date
-      ? [`${name} has the ex-date ${exDate}, the store ${terms.ex_date}.`]
+      ? [`The ex-date is ${exDate} in ${name} and ${terms.ex_date} in the store.`]
       : []),
   ]);
 }

@@ -10,12 +10,12 @@ import {
 
 /** Choices of a holder of the security. */
 export const ACTION_CHOICES = {
-  take_up: 'subscribe for all new shares of a rights issue, paid from outside',
-  sell: 'sell the rights at their theoretical value and take the cash out',
-  sell_to_fund: 'sell as many rights as pay for the subscription of the others',
+  take_up: 'subscribe for all new shares of a rights issue, with cash from outside',
+  sell: 'sell the rights at their theoretical value; the cash leaves the index',
+  sell_to_fund: 'sell enough rights to pay for the subscription of the others',
   lapse: 'let the rights expire without value',
-  accept_cash: 'take the cash of an offer of cash or shares, or of a scrip dividend, out',
-  accept_shares: 'take the shares of an offer of cash or shares, or the new shares of a scrip dividend',
+  accept_cash: 'accept the cash of an offer of cash or shares, or of a scrip dividend; the cash leaves the index',
+  accept_shares: 'accept the shares of an offer of cash or shares, or the new shares of a scrip dividend',
 } as const satisfies Readonly<Record<RightsChoice | 'accept_cash' | 'accept_shares', string>>;
 export type ActionChoice = keyof typeof ACTION_CHOICES;
 

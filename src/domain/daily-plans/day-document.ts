@@ -23,21 +23,21 @@ const MadeFile = defineObject(() => ({
 })).meta({ id: 'MadeFile' });
 
 const itemFields = {
-  key: z.string().meta({ description: 'An index, a file, or a file and its recipient.' }),
-  index_id: z.string().nullable().meta({ description: 'Index concerned; null for the whole family.' }),
+  key: z.string().meta({ description: 'Index, file, or file and recipient.' }),
+  index_id: z.string().nullable().meta({ description: 'Index of the result; null for the whole family.' }),
   state: z.enum(ITEM_STATES).meta({ description: 'Result so far.' }),
-  code: z.string().nullable().meta({ description: 'Error code of a failed or blocked one.' }),
-  message: z.string().meta({ description: 'Description of the action, or the reason why it was not taken.' }),
+  code: z.string().nullable().meta({ description: 'Error code of a failed or blocked result.' }),
+  message: z.string().meta({ description: 'Description of the action, or reason why it was not performed.' }),
   at: z.string().meta({ description: 'Time of the result.' }),
-  job_id: z.string().nullable().meta({ description: 'Job that does it.' }),
+  job_id: z.string().nullable().meta({ description: 'Job that performs the action.' }),
 };
 
 export const StepItem = defineObject(() => ({
   ...itemFields,
-  file: MadeFile.nullable().meta({ description: 'File that was made.' }),
+  file: MadeFile.nullable().meta({ description: 'File that was written.' }),
   detail: z.record(z.string(), z.unknown()).nullable().meta({
     description:
-      'More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',
+      'Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',
   }),
 })).meta({ id: 'StepItem' });
 
@@ -53,20 +53,20 @@ const LogLine = defineObject(() => ({
 const stepFields = {
   type: z.enum(STEP_TYPES).meta({ description: 'Kind of the step.' }),
   state: z.enum(STEP_STATES).meta({ description: 'State of the step.' }),
-  attempts: z.int().min(0).meta({ description: 'Times that it was begun.' }),
-  started_at: z.string().nullable().meta({ description: 'Begin of the first attempt.' }),
+  attempts: z.int().min(0).meta({ description: 'Number of attempts that were started.' }),
+  started_at: z.string().nullable().meta({ description: 'Start of the first attempt.' }),
   finished_at: z.string().nullable().meta({ description: 'End of the last attempt.' }),
-  duration_ms: z.number().min(0).meta({ description: 'Time of all attempts, in ms.' }),
-  message: z.string().meta({ description: 'Result in a sentence.' }),
+  duration_ms: z.number().min(0).meta({ description: 'Duration of all attempts, in ms.' }),
+  message: z.string().meta({ description: 'Description of the result in a sentence.' }),
   code: z.string().nullable().meta({ description: 'Error code of a failed step.' }),
-  log: z.array(LogLine).meta({ description: 'Log of the step, the last 100 lines.' }),
+  log: z.array(LogLine).meta({ description: 'Last 100 lines of the log of the step.' }),
 };
 
 export const StepRecord = defineObject(() => ({
   ...stepFields,
   held: z.int().min(0).meta({
     description:
-      'Indices that the step holds back, with those that depend on them: a step that is done is blocked in part.',
+      'Indices that the step holds back, including the indices that depend on them. The state of such a step can be done.',
   }),
   indices: z.int().min(0).meta({ description: 'Indices of the schedule.' }),
   items: z.array(StepItem).meta({ description: 'Results by index or file.' }),
@@ -81,7 +81,7 @@ export const Waiver = defineObject(() => ({
   index_id: z
     .string()
     .nullable()
-    .meta({ description: 'Index, with the indices derived from it; null for every index.' }),
+    .meta({ description: 'Index, including the indices that depend on it; null for every index.' }),
   identifier: z.string().nullable().meta({ description: 'Security; null for every finding of the check.' }),
   reason: z.string().meta({ description: 'Why.' }),
   author: z.string().meta({ description: 'Name of the key.' }),
@@ -93,10 +93,10 @@ export type Waiver = z.infer<typeof Waiver>;
 /** Index that is held back, with the reason. */
 export const HeldIndex = defineObject(() => ({
   index_id: z.string(),
-  since: z.string().meta({ description: 'Session since which it is held back.' }),
-  step: z.enum(STEP_TYPES).meta({ description: 'Step that holds it back.' }),
+  since: z.string().meta({ description: 'Session since which the index is held back.' }),
+  step: z.enum(STEP_TYPES).meta({ description: 'Step that holds the index back.' }),
   code: z.string().nullable(),
-  reason: z.string().meta({ description: 'Why, in a sentence.' }),
+  reason: z.string().meta({ description: 'Reason in a sentence.' }),
 })).meta({ id: 'HeldIndex' });
 export type HeldIndex = z.infer<typeof HeldIndex>;
 
@@ -104,33 +104,37 @@ const dayFields = {
   schedule_id: z.string(),
   date: IsoDate.meta({ description: 'Session.' }),
   state: z.enum(DAY_STATES).meta({ description: 'State of the day.' }),
-  reason: z.string().nullable().meta({ description: 'Why the day waits, is blocked, was skipped or missed.' }),
-  due_at: z.string().meta({ description: 'When it was to begin.' }),
-  deadline_at: z.string().nullable().meta({ description: 'When it is to be done.' }),
-  is_late: z.boolean().meta({ description: 'True if the step was not finished by the deadline.' }),
-  started_at: z.string().nullable().meta({ description: 'Begin of the first attempt.' }),
-  finished_at: z.string().nullable().meta({ description: 'When it was done, skipped or missed.' }),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'Reason why the day waits, is blocked, was skipped or was missed.' }),
+  due_at: z.string().meta({ description: 'Scheduled time of the start.' }),
+  deadline_at: z.string().nullable().meta({ description: 'Deadline of the day.' }),
+  is_late: z.boolean().meta({ description: 'True if the day did not end before the deadline.' }),
+  started_at: z.string().nullable().meta({ description: 'Start of the first attempt.' }),
+  finished_at: z.string().nullable().meta({ description: 'Time at which the day was done, skipped or missed.' }),
   next_attempt_at: z.string().nullable().meta({
-    description: 'When it resumes; null once it has ended, and while it runs unless a decision made it due again.',
+    description:
+      'Time at which the day resumes. Null if it has ended, and while it is running unless a decision requested another attempt.',
   }),
-  rounds: z.int().min(0).meta({ description: 'Times that its steps were performed.' }),
-  version: z.int().min(1).nullable().meta({ description: 'Version of the schedule that it follows.' }),
-  author: z.string().meta({ description: 'Author of that version, in whose name closes are published.' }),
-  waivers: z.array(Waiver).default([]).meta({ description: 'Findings that people accepted.' }),
+  rounds: z.int().min(0).meta({ description: 'Number of times that its steps were performed.' }),
+  version: z.int().min(1).nullable().meta({ description: 'Version of the schedule that the day uses.' }),
+  author: z.string().meta({ description: 'Author of this version. Closes are published in the name of the author.' }),
+  waivers: z.array(Waiver).default([]).meta({ description: 'Findings that people have accepted.' }),
   held: z.array(HeldIndex).meta({ description: 'Indices that are held back.' }),
 };
 
 /** Day as it is served. */
 export const ScheduleDay = defineObject(() => ({
   ...dayFields,
-  steps: z.array(StepRecord).meta({ description: 'Steps, in their order.' }),
-})).meta({ id: 'ScheduleDay', description: 'The day of a session: what was planned, and what came of it.' });
+  steps: z.array(StepRecord).meta({ description: 'Steps, in order.' }),
+})).meta({ id: 'ScheduleDay', description: 'Day of a session: its plan and its results.' });
 export type ScheduleDay = z.infer<typeof ScheduleDay>;
 
 /** Day in listings. */
 export const ScheduleDaySummary = defineObject(() => ({
   ...dayFields,
-  step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all are.' }),
+  step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all steps are done.' }),
 })).meta({ id: 'ScheduleDaySummary' });
 export type ScheduleDaySummary = z.infer<typeof ScheduleDaySummary>;
 

@@ -13,7 +13,7 @@ export function checkPattern(pattern: string): string | undefined {
   const problem = describeFormatProblem(pattern);
   if (problem !== undefined) return problem;
   if (isName(pattern)) return undefined;
-  return 'a file name has letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
+  return 'a file name consists of letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
 }
 
 /**
@@ -30,7 +30,7 @@ export function checkPathPattern(pattern: string): string | undefined {
       .every(isName)
   )
     return undefined;
-  return 'is no pattern: a path has names between slashes: letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
+  return 'is not a valid pattern: a path consists of names between slashes, with letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
 }
 
 function isName(pattern: string): boolean {
@@ -41,8 +41,9 @@ function isName(pattern: string): boolean {
 function describeFormatProblem(pattern: string): string | undefined {
   for (const [whole, name, format] of pattern.matchAll(PLACEHOLDER)) {
     if (format === undefined) continue;
-    if (name !== 'date') return `${whole} has a format, which only date accepts`;
-    if (!DATE_FORMAT.test(format)) return `${whole} has another format than YYYY, YY, MM and DD with - _ or .`;
+    if (name !== 'date') return `${whole} has a format, which is accepted only for date`;
+    if (!DATE_FORMAT.test(format))
+      return `${whole} has an invalid format; a format consists of YYYY, YY, MM and DD with - _ or .`;
   }
   return undefined;
 }

@@ -8,31 +8,35 @@ export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
 /** Finding of a check that a person accepts. */
 export const AcceptedFinding = defineObject(() => ({
   index_id: z.string(),
-  identifier: z.string().nullable().meta({ description: 'Security or series; null for the index as a whole.' }),
-  message: z.string().meta({ description: 'Finding in a sentence.' }),
-  measure: CheckMeasure.nullable().meta({ description: 'Number and limit; null for a finding without a number.' }),
+  identifier: z.string().nullable().meta({ description: 'Security or series; null for the whole index.' }),
+  message: z.string().meta({ description: 'Description of the finding in a sentence.' }),
+  measure: CheckMeasure.nullable().meta({ description: 'Value and limit; null for a finding without a value.' }),
 })).meta({ id: 'AcceptedFinding' });
 export type AcceptedFinding = z.infer<typeof AcceptedFinding>;
 
 /** Decision of a person about a schedule. */
 export const Judgement = defineObject(() => ({
-  seq: z.int().min(1).meta({ description: 'From 1, without a gap, by schedule.' }),
+  seq: z.int().min(1).meta({ description: 'Number, from 1 without gaps, counted by schedule.' }),
   at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),
   author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
   key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
   action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'Decision.' }),
   schedule_id: z.string(),
-  date: z.string().meta({ description: 'Session concerned, of a backfill the first.' }),
+  date: z.string().meta({ description: 'Session of the decision; for a backfill, the first session.' }),
   index_id: z.string().nullable().default(null).meta({ description: 'Index of a waiver; null for every index.' }),
-  check: z.string().nullable().default(null).meta({ description: 'Check that was waived; null of other decisions.' }),
+  check: z.string().nullable().default(null).meta({ description: 'Check that was waived; null for other decisions.' }),
   identifier: z
     .string()
     .nullable()
     .default(null)
     .meta({ description: 'Security of a waiver; null for every finding of the check.' }),
   findings: z.array(AcceptedFinding).default([]).meta({ description: 'Findings that a waiver accepted; at most 200.' }),
-  approval_id: z.int().nullable().default(null).meta({ description: 'Approval of it; null if it needed none.' }),
-  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of those who approved it.' }),
+  approval_id: z
+    .int()
+    .nullable()
+    .default(null)
+    .meta({ description: 'Approval of the decision; null if it needed none.' }),
+  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of the people who approved the decision.' }),
   reason: z.string().nullable().meta({ description: 'Why.' }),
-})).meta({ id: 'Judgement', description: 'A decision of a person about a day of a schedule.' });
+})).meta({ id: 'Judgement', description: 'Decision of a person about a day of a schedule.' });
 export type Judgement = z.infer<typeof Judgement>;

@@ -10,49 +10,55 @@ const STEPS_MAX = 32;
 /** Maximum number of sessions to catch up: a year. */
 const CATCH_UP_MAX = 260;
 
-const LocalTime = z.string().regex(LOCAL_TIME_PATTERN, { error: 'must be a time of day, HH:MM, as 18:30' });
+const LocalTime = z.string().regex(LOCAL_TIME_PATTERN, { error: 'must be a time of day, HH:MM, such as 18:30' });
 
 /** Daily plan of an index family as written by a client. */
 export const ScheduleBody = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
-  enabled: z.boolean().default(true).meta({ description: 'True if days begin automatically.' }),
+  enabled: z.boolean().default(true).meta({ description: 'True if days start automatically.' }),
   indices: z
     .array(Id)
     .min(1)
     .max(PLAN_INDICES_MAX)
     .meta({
-      description: 'Indices of the family, in any order: parents are computed first.',
+      description: 'Indices of the family, in any order. Parents are computed before the indices that depend on them.',
       example: ['LARGE-100', 'EQUAL-100'],
     }),
-  calendar: z.string().min(1).max(32).meta({ description: 'Exchange whose sessions have a day.', example: 'XNYS' }),
-  at: LocalTime.meta({ description: 'Local time at which the day of a session begins.', example: '18:30' }),
+  calendar: z
+    .string()
+    .min(1)
+    .max(32)
+    .meta({ description: 'Exchange whose sessions are the days of the schedule.', example: 'XNYS' }),
+  at: LocalTime.meta({ description: 'Local time at which the day of a session starts.', example: '18:30' }),
   day_offset: z.int().min(0).max(7).default(0).meta({
-    description: 'Days after the session: 1 begins on the morning after.',
+    description: 'Number of days after the session. With 1, the day starts on the next calendar day.',
   }),
   time_zone: z.string().min(1).max(64).nullable().default(null).meta({
-    description: 'Time zone of the IANA database. Default: that of the calendar.',
+    description: 'Time zone of the IANA database. Default: the time zone of the calendar.',
   }),
   deadline_minutes: z.int().min(1).max(10_080).nullable().default(null).meta({
-    description: 'Minutes after the beginning by which the day is to be done; one that is not is late.',
+    description:
+      'Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late.',
   }),
   retry_minutes: z.int().min(1).max(1440).default(10).meta({
-    description: 'Minutes until the next attempt of a day that waits or is blocked.',
+    description: 'Minutes until the next attempt of a day that is waiting or blocked.',
   }),
   starts_on: IsoDate.optional().meta({
-    description: 'First session. Default: the session of the day on which the schedule is stored, or the next one.',
+    description: 'First session. Default: the session of the day on which the schedule is stored, or the next session.',
   }),
   catch_up: z.int().min(0).max(CATCH_UP_MAX).default(20).meta({
-    description: 'Sessions that are caught up after an outage; earlier ones are recorded as missed.',
+    description: 'Number of sessions that are performed after an outage. Earlier sessions are recorded as missed.',
   }),
   keep_files_days: z.int().min(1).max(36_500).nullable().default(400).meta({
-    description: 'Days after the end of a day for which the service keeps its files; null keeps them permanently.',
+    description:
+      'Number of days after the end of a day for which the service keeps its files; null keeps them permanently.',
   }),
   on_failure: z.enum(['continue', 'stop']).default('continue').meta({
     description:
-      'Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).',
+      'Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop).',
   }),
-  steps: z.array(Step).min(1).max(STEPS_MAX).meta({ description: 'Steps of a day, in their order.' }),
+  steps: z.array(Step).min(1).max(STEPS_MAX).meta({ description: 'Steps of a day, in order.' }),
 })).meta({ id: 'ScheduleBody' });
 export type ScheduleBody = z.infer<typeof ScheduleBody>;
 

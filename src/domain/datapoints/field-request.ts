@@ -46,21 +46,25 @@ export const isRelative = (name: string): boolean => name === ('BETA' satisfies 
 const WINDOWED_NAMES: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const fields = {
-  name: z.string().min(1).max(64).meta({ description: 'Column or derived datapoint, matched exactly.' }),
-  dataset: z
-    .enum(DATASETS)
-    .nullable()
-    .default(null)
-    .meta({ description: 'Null resolves in the order market, reference, derived.' }),
-  lag: z.int().min(0).max(LAG_SESSIONS_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
+  name: z.string().min(1).max(64).meta({ description: 'Name of a column or derived datapoint, in exact spelling.' }),
+  dataset: z.enum(DATASETS).nullable().default(null).meta({
+    description: 'Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.',
+  }),
+  lag: z
+    .int()
+    .min(0)
+    .max(LAG_SESSIONS_MAX)
+    .default(0)
+    .meta({ description: 'Number of sessions before the decision date.' }),
   window: z.int().min(1).max(LAG_SESSIONS_MAX).nullable().default(null).meta({
-    description: 'Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.',
+    description:
+      'Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last.',
   }),
   aggregate: z.enum(AGGREGATES).default('last'),
   transform: z
     .enum(TRANSFORMS)
     .default('none')
-    .meta({ description: 'Across the remaining securities that have a value.' }),
+    .meta({ description: 'Transform across the remaining securities with a value.' }),
 };
 
 /** Reports invalid combinations of window and aggregate. */
@@ -95,13 +99,13 @@ export const FieldNode = defineObject(() => ({
     .meta({ description: 'Canonical text of the tree, at its root; ignored in requests.' }),
 }))
   .superRefine(checkWindow)
-  .meta({ id: 'FieldNode', description: 'A datapoint, read for every security on or before the decision date.' });
+  .meta({ id: 'FieldNode', description: 'Datapoint that is read for every security on or before the decision date.' });
 
 /** Datapoint for a ranking or weighting. */
 export const Datapoint = z.strictObject(fields).superRefine(checkWindow).meta({
   id: 'Datapoint',
   description:
-    'A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date.',
+    'Datapoint with window, lag, aggregate and transform. It is read for every security on or before the decision date.',
 });
 
 /** Datapoint that a rule reads for every security. */

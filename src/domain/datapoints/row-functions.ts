@@ -144,7 +144,7 @@ const PAIR_FUNCTIONS: readonly RowFunction[] = [
     'Correlation; missing for fewer than two pairs, or if one of the rows is constant.',
     computeCorrelation,
   ),
-  definePair('beta', 'Slope of the least-squares line of `values` on `others`, as BETA.', computeRowSlope),
+  definePair('beta', 'Slope of the least-squares line of `values` on `others`, as for BETA.', computeRowSlope),
 ];
 
 /** Creates a function that returns a list of equal length, computed row by row. */
@@ -169,11 +169,11 @@ const defineMapped = (
 
 function createCrossSections(): RowFunction[] {
   const helps: readonly (readonly [string, string, number])[] = [
-    ['rank', '1 for the largest value of a row; equal values share a rank.', SORTING_STEPS],
-    ['percentile', 'Share of the other values of a row that are ranked lower, from 0 to 1.', SORTING_STEPS],
+    ['rank', 'Rank: 1 for the largest value of a row. Equal values have the same rank.', SORTING_STEPS],
+    ['percentile', 'Fraction of the other values of a row with a lower rank, from 0 to 1.', SORTING_STEPS],
     ['zscore', 'Distance from the mean of a row in standard deviations (population).', 1],
     ['demean', 'Distance from the mean of a row.', 1],
-    ['share', 'Share of the sum of a row.', 1],
+    ['share', 'Fraction of the sum of a row.', 1],
   ];
   return helps.map(([name, help, steps]) => {
     const { across } = CROSS_SECTIONAL_FUNCTIONS.find((entry) => entry.name === name)!;
@@ -213,7 +213,7 @@ const RUNNING_FUNCTIONS: readonly RowFunction[] = [
 
 const smooth: RowFunction = {
   name: 'smooth',
-  help: 'Mean of a row up to each position, in which the weight of a value halves every `halfLife` positions.',
+  help: 'Mean of a row up to each position. The weight of a value halves every `halfLife` positions.',
   parameters: ['values', 'halfLife', 'length?'],
   lists: 1,
   stepsPerValue: 1,
@@ -269,7 +269,7 @@ const ARITHMETIC_FUNCTIONS: readonly RowFunction[] = [
 const SHAPE_FUNCTIONS: readonly RowFunction[] = [
   {
     name: 'cut',
-    help: 'Positions `from` to `to` (exclusive) of each row: a shorter window, or a lag.',
+    help: 'Positions `from` to `to` (exclusive) of each row, for a shorter window or a lag.',
     parameters: ['values', 'length', 'from', 'to'],
     lists: 1,
     stepsPerValue: 1,
@@ -288,7 +288,7 @@ const SHAPE_FUNCTIONS: readonly RowFunction[] = [
   },
   {
     name: 'transpose',
-    help: 'Rows of `length` as columns: the values of all rows at the first position, then at the second.',
+    help: 'Transposed rows: the values of all rows at the first position, then at the second position, and so on.',
     parameters: ['values', 'length'],
     lists: 1,
     stepsPerValue: 1,
@@ -300,7 +300,7 @@ const SHAPE_FUNCTIONS: readonly RowFunction[] = [
   },
   {
     name: 'repeat',
-    help: 'Each value `times` times, so that a value of each row meets all values of its row.',
+    help: 'Each value repeated `times` times, for example to combine a value of each row with all values of the row.',
     parameters: ['values', 'times'],
     lists: 1,
     stepsPerValue: 1,

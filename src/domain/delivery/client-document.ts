@@ -16,10 +16,10 @@ export const Entitlement = defineObject(() => ({
     .max(ENTITLED_MAX)
     .nullable()
     .default(null)
-    .meta({ description: 'Indices. Default: every index.', example: ['LARGE-100'] }),
-  tables: FileTables.meta({ description: 'Tables of files; `report` is a rendered report. Default: every file.' }),
-  starts_on: IsoDate.nullable().default(null).meta({ description: 'First session. Default: any.' }),
-  ends_on: IsoDate.nullable().default(null).meta({ description: 'Last session. Default: none.' }),
+    .meta({ description: 'Indices of the files. Default: every index.', example: ['LARGE-100'] }),
+  tables: FileTables.meta({ description: 'Tables of the files. `report` is a rendered report. Default: every file.' }),
+  starts_on: IsoDate.nullable().default(null).meta({ description: 'First session of the files. Default: no limit.' }),
+  ends_on: IsoDate.nullable().default(null).meta({ description: 'Last session of the files. Default: no limit.' }),
 })).meta({ id: 'Entitlement' });
 export type Entitlement = z.infer<typeof Entitlement>;
 
@@ -28,11 +28,11 @@ export const ClientBody = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
   enabled: z.boolean().default(true).meta({ description: 'True if files are delivered.' }),
-  entitlements: z
-    .array(Entitlement)
-    .max(ENTITLEMENTS_MAX)
-    .meta({ description: 'Files that it may receive: those that one entry covers. An empty list: none.' }),
-  targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Where its files go.' }),
+  entitlements: z.array(Entitlement).max(ENTITLEMENTS_MAX).meta({
+    description:
+      'Files that the client can receive. A file must be covered by one entry. An empty list covers no files.',
+  }),
+  targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Targets to which files are delivered.' }),
 })).meta({ id: 'ClientBody' });
 export type ClientBody = z.infer<typeof ClientBody>;
 

@@ -14,18 +14,18 @@ export const DeliveredFile = defineObject(() => ({
   bytes: z.int().min(0),
   sha256: z.string(),
   state: z.enum(DELIVERY_STATES).meta({ description: 'Result so far.' }),
-  attempts: z.int().min(0).meta({ description: 'Attempts to deliver it.' }),
-  rounds: z.int().min(0).meta({ description: 'Rounds of the day in which it was attempted.' }),
+  attempts: z.int().min(0).meta({ description: 'Number of attempts to deliver the file.' }),
+  rounds: z.int().min(0).meta({ description: 'Number of attempts of the day in which the delivery was attempted.' }),
   delivered_at: z.string().nullable().meta({ description: 'Time of the delivery.' }),
   code: z.string().nullable().meta({ description: 'Error code of the last failure.' }),
-  message: z.string().meta({ description: 'Result in a sentence.' }),
+  message: z.string().meta({ description: 'Description of the result in a sentence.' }),
 })).meta({ id: 'DeliveredFile' });
 export type DeliveredFile = z.infer<typeof DeliveredFile>;
 
 const DeliveryLine = defineObject(() => ({
   at: z.string().meta({ description: 'Time of the line.' }),
   target: z.string().meta({ description: 'Name of the target.' }),
-  path: z.string().nullable().meta({ description: 'File concerned; null for the whole target.' }),
+  path: z.string().nullable().meta({ description: 'File of the line; null for the whole target.' }),
   message: z.string(),
 })).meta({ id: 'DeliveryLine' });
 export type DeliveryLine = z.infer<typeof DeliveryLine>;
@@ -35,7 +35,7 @@ export const DeliveryRecord = defineObject(() => ({
   client_id: z.string(),
   schedule_id: z.string(),
   date: IsoDate.meta({ description: 'Session.' }),
-  version: z.int().min(1).nullable().meta({ description: 'Version of the client that decided what it may have.' }),
+  version: z.int().min(1).nullable().meta({ description: 'Version of the client that determines its entitlements.' }),
   files: z.array(DeliveredFile).meta({ description: 'Files by target.' }),
   log: z.array(DeliveryLine).meta({ description: 'Attempts and results, the last 500 lines.' }),
 })).meta({ id: 'DeliveryRecord' });

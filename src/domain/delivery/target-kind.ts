@@ -29,10 +29,13 @@ export const FileTables = z
 export const targetFields = {
   name: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, { error: 'must be 1 to 32 small letters, digits and dashes, as ftp-main' })
-    .meta({ description: 'Name of the target, unique among those of the client.', example: 'house' }),
+    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, {
+      error: 'must be 1 to 32 lower-case letters, digits and dashes, such as ftp-main',
+    })
+    .meta({ description: 'Name of the target, unique among the targets of the client.', example: 'house' }),
   tables: FileTables.meta({
-    description: 'Tables whose files go there; `report` is a rendered report. Default: everything the client may have.',
+    description:
+      'Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.',
   }),
 };
 
@@ -49,11 +52,11 @@ export const storedFields = {
     })
     .meta({
       description:
-        'Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.',
+        'Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.',
       example: '{date:YYYY}/{file}',
     }),
   checksum: z.boolean().default(true).meta({
-    description: 'True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.',
+    description: 'True writes a file NAME.sha256 after each file, in the format of sha256sum.',
   }),
 };
 
@@ -75,6 +78,6 @@ export const defineAddress = (schemes: readonly string[], problemOf: (url: URL) 
     });
 
 const describeCredentials = ({ password, search, hash }: URL): string | undefined => {
-  if (password !== '') return 'must hold no password: the password is the secret of the target';
+  if (password !== '') return 'must not contain a password; the password is the secret of the target';
   return search === '' && hash === '' ? undefined : 'must have no query and no fragment';
 };

@@ -24,22 +24,22 @@ const AMENDMENTS_MAX = 100;
 export const Amendment = defineObject(() => ({
   effective_from: IsoDate.meta({
     label: 'Effective from',
-    help: 'The first review on or after this date follows the new version; earlier reviews follow the previous version.',
+    help: 'The new version applies from the first review on or after this date. Earlier reviews use the previous version.',
   }),
   announced: IsoDate.optional().meta({ label: 'Announced', help: 'Date on which clients were informed.' }),
   reason: z.string().min(1).max(2_000).optional().meta({ label: 'Reason', help: 'Free text.', format: 'prose' }),
   rebalance: z.boolean().optional().meta({
     label: 'Rebalance',
-    help: 'Rebalances on the first session on or after the date instead of waiting for the next review.',
+    help: 'True rebalances on the first session on or after the date, instead of at the next review.',
   }),
   changes: z.record(z.string(), z.unknown()).meta({
     label: 'Changes',
-    description: `JSON merge patch (RFC 7396) of the document: its members ${AMENDABLE_MEMBERS.join(', ')}; arrays are replaced whole.`,
+    description: `JSON merge patch (RFC 7396) of the document. It can change the members ${AMENDABLE_MEMBERS.join(', ')}. Arrays are replaced as a whole.`,
   }),
 })).meta({ id: 'Amendment' });
 export type Amendment = z.infer<typeof Amendment>;
 
 export const Amendments = z.array(Amendment).max(AMENDMENTS_MAX).meta({
   label: 'Amendments',
-  description: 'Changes of the methodology by date, earliest first: history before each stays unchanged.',
+  description: 'Changes of the methodology by date, earliest first. The history before each date does not change.',
 });

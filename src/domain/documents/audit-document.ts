@@ -55,26 +55,26 @@ const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Audit entry of a write to one document; it never changes once it is stored. */
 export const AuditEntry = defineObject(() => ({
-  seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+  seq: z.int().min(1).meta({ description: 'Number, from 1 without gaps.' }),
   at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
   author: z.string().meta({
     description:
-      'Name of the key; for the result of a job, of the key that started it; `local` without authentication.',
+      'Name of the key; for the result of a job, name of the key that started it; `local` without authentication.',
   }),
   key_id: z
     .string()
     .optional()
-    .meta({ description: 'Id of that key, or `sub:` and the subject of the token; absent without authentication.' }),
+    .meta({ description: 'Id of the key, or `sub:` and the subject of the token; absent without authentication.' }),
   request_id: z.string().meta({ description: 'Id of the request; empty for a write of the service itself.' }),
-  note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
+  note: z.string().nullable().meta({ description: 'Note from the header X-Change-Note.' }),
   action: z.enum(AUDIT_ACTIONS).meta({ description: 'Action on the document.' }),
   kind: z.enum(AUDIT_KINDS).meta({ description: 'Kind of the document, or of the other subject.' }),
   id: z.string().meta({
     description:
-      'Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.',
+      'Id of the subject. For a run, the id of the index; for a publication with a number and for a data version, the id of the index or store. For a refused key, its address; for a read, the path.',
   }),
   run_id: z.string().optional().meta({ description: 'Id of the run; absent for other kinds.' }),
-  version: z.int().nullable().meta({ description: 'The version created; null for kinds without versions.' }),
+  version: z.int().nullable().meta({ description: 'Version that the write created; null for kinds without versions.' }),
   etag: z.string().nullable().meta({ description: 'SHA-256 of the written content; null for a deletion.' }),
   previous: Hash.meta({ description: 'Hash of the previous entry; 64 zeros in the first.' }),
   hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the entry without hash.' }),
@@ -83,7 +83,7 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 
 /** Latest entry of the audit log. */
 export const AuditHead = defineObject(() => ({
-  seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 of an empty log.' }),
+  seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 for an empty log.' }),
   hash: Hash.meta({ description: 'Hash of the last entry.' }),
 })).meta({ id: 'AuditHead' });
 export type AuditHead = z.infer<typeof AuditHead>;
@@ -102,15 +102,16 @@ export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
 
 /** Signature of the log up to one entry: without its key, earlier entries cannot be rewritten unnoticed. */
 export const AuditSeal = defineObject(() => ({
-  seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),
+  seq: z.int().min(1).meta({ description: 'Number of the last entry that the seal covers.' }),
   entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all earlier entries.' }),
   previous: Hash.optional().meta({
-    description: 'Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.',
+    description:
+      'Hash of the previous seal; 64 zeros in the first seal; absent in seals of earlier versions, which were not chained.',
   }),
   at: z.string().meta({ description: 'Time of the signature, ISO-8601 UTC with offset.' }),
   hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the seal without hash and signature.' }),
-  key_id: z.string().meta({ description: 'Key that signed it, as for published logs.' }),
-  signature: z.string().meta({ description: 'Ed25519 over the 32 bytes of hash, in base64.' }),
+  key_id: z.string().meta({ description: 'Key of the signature, as for published logs.' }),
+  signature: z.string().meta({ description: 'Ed25519 signature of the 32 bytes of hash, in base64.' }),
 })).meta({ id: 'AuditSeal' });
 export type AuditSeal = z.infer<typeof AuditSeal>;
 

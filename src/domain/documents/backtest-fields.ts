@@ -7,10 +7,10 @@ import { BenchmarkRef } from './benchmark-ref.js';
 export const BacktestFields = defineObject(() => ({
   benchmark: BenchmarkRef.nullable()
     .default(null)
-    .meta({ description: 'External benchmark: a second comparison in addition to the tracked index.' }),
+    .meta({ description: 'Benchmark: a second comparison in addition to the tracked index.' }),
   start: IsoDate.nullable()
     .default(null)
-    .meta({ description: 'First day. Default: the base date of the index; earlier days are not possible.' }),
+    .meta({ description: 'First day. Default: the base date of the index. Earlier days are not possible.' }),
   end: IsoDate.nullable().default(null).meta({ description: 'Last day. Default: the last day of the data.' }),
   initial_capital: z
     .number()
@@ -26,10 +26,10 @@ export const BacktestFields = defineObject(() => ({
     .meta({ description: 'Cost of a trade in basis points of its notional.' }),
   as_known: z.literal('decision').optional().meta({
     description:
-      'Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.',
+      'Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run.',
   }),
   store_id: Id.optional().meta({
-    description: 'Data store of the run, for an index that belongs to none. Default: the active store.',
+    description: 'Data store of the run, for an index without a store. Default: the active store.',
   }),
 }));
 export type BacktestFields = z.infer<typeof BacktestFields>;

@@ -24,7 +24,7 @@ export const BenchmarkName = z
     maxLength: 75,
     example: 'identifier:SPX',
     description:
-      'Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one security or series of the data. An id without prefix is an index if one is stored under it, otherwise an identifier.',
+      'Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.',
   });
 
 /** Benchmark to which a text refers; the kind is null if the text does not state it. */

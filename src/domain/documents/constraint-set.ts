@@ -16,13 +16,13 @@ export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
 const ROWS_MAX = 500;
 
 export const ConstraintSet = defineObject(() => ({
-  id: Id.meta({ description: 'Used in the path.' }),
+  id: Id.meta({ description: 'Id of the document, which is part of its path.' }),
   name: z.string().min(1).max(200),
   constraints: z
     .array(ConstraintRow)
     .max(ROWS_MAX)
     .default([])
-    .meta({ description: 'Rows in order. An empty list keeps the full-investment default.' }),
+    .meta({ description: 'Constraints, in order. An empty list leaves the default of full investment.' }),
 })).meta({ id: 'ConstraintSet' });
 export type ConstraintSet = z.infer<typeof ConstraintSet>;
 
@@ -69,7 +69,7 @@ export function readRows(
     severity: 'error' as const,
     code: 'NOT_IN_CHOICES' as const,
     path: at,
-    message: `Only documents of indices can refer to other indices, such as ${id}.`,
+    message: `Only index documents can refer to other indices, such as ${id}.`,
     value: id,
   }));
   return { rows: read, findings: [...findings, ...requests] };

@@ -17,7 +17,7 @@ export const Adjustment = z
 
 /** Currency that a store declares. */
 export const DeclaredCurrency = CurrencyCode.nullable().meta({
-  description: 'Currency of the prices of securities without a CURRENCY; null if none is declared.',
+  description: 'Currency of securities without a CURRENCY; null if the store has no default currency.',
 });
 
 /** Kinds of tables of a dataset, in the order of reading and reporting. */

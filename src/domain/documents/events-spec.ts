@@ -13,19 +13,24 @@ const rankSchema = z.int().min(1).max(RANK_MAX);
 const fieldSchema = z.string().min(1).max(64).default('FREE_FLOAT_MARKET_CAP');
 
 export const FastEntrySpec = defineObject(() => ({
-  rank: rankSchema.meta({ label: 'Rank', help: 'A new security ranked at or above this enters.' }),
-  field: fieldSchema.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
-  after_sessions: z
-    .int()
-    .min(0)
-    .max(250)
-    .default(1)
-    .meta({ label: 'After', help: 'Sessions after its first price, at whose close it is ranked.', unit: 'sessions' }),
+  rank: rankSchema.meta({ label: 'Rank', help: 'A new security enters if it ranks at or above this rank.' }),
+  field: fieldSchema.meta({
+    label: 'Ranked by',
+    help: 'Datapoint by which constituents and candidates are ranked, largest first.',
+  }),
+  after_sessions: z.int().min(0).max(250).default(1).meta({
+    label: 'After',
+    help: 'A new security is ranked at the close of this number of sessions after its first price.',
+    unit: 'sessions',
+  }),
 })).meta({ id: 'FastEntrySpec' });
 
 export const FastExitSpec = defineObject(() => ({
-  rank: rankSchema.meta({ label: 'Rank', help: 'A constituent ranked below this leaves.' }),
-  field: fieldSchema.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
+  rank: rankSchema.meta({ label: 'Rank', help: 'A constituent leaves if it ranks below this rank.' }),
+  field: fieldSchema.meta({
+    label: 'Ranked by',
+    help: 'Datapoint by which constituents and candidates are ranked, largest first.',
+  }),
   schedule: RebalanceSpec.prefault({ frequency: 'monthly' }).meta({
     label: 'Schedule',
     help: 'Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.',
@@ -36,7 +41,7 @@ export const FastExitSpec = defineObject(() => ({
 export const EventsSpec = defineObject(() => ({
   share_changes: z.enum(['review', 'effective']).default('review').meta({
     label: 'Share and float changes',
-    help: 'Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.',
+    help: 'Share changes wait for the next review (review), or apply after the close before their date (effective). Index shares are then scaled and the divisor is adjusted. Only for weightings by market value.',
   }),
   threshold: z
     .number()
@@ -45,7 +50,7 @@ export const EventsSpec = defineObject(() => ({
     .default(0.05)
     .meta({
       label: 'Threshold',
-      help: 'Smallest change applied between reviews, measured cumulatively since the counts last adopted.',
+      help: 'Smallest change that is applied between reviews, relative to the counts that were adopted last.',
       unit: 'fraction',
       when: [{ share_changes: ['effective'] }],
     }),
@@ -60,20 +65,20 @@ export const EventsSpec = defineObject(() => ({
     .optional()
     .meta({
       label: 'Reserve',
-      help: 'Identifiers in the order in which they enter.',
+      help: 'Identifiers, in the order in which they enter.',
       when: [{ replacement: ['reserve'] }],
     }),
   fast_entry: FastEntrySpec.optional().meta({
     label: 'Fast entry',
-    help: 'New securities that enter between reviews, each in place of the lowest-ranked constituent.',
+    help: 'New securities can enter between reviews. Each of them replaces the lowest-ranked constituent.',
   }),
   fast_exit: FastExitSpec.optional().meta({
     label: 'Fast exit',
-    help: 'Constituents that leave between reviews, each replaced by the best-ranked security outside the index.',
+    help: 'Constituents can leave between reviews. The best-ranked security outside the index replaces each of them.',
   }),
   acquirer: z.enum(['convert', 'remove']).default('convert').meta({
     label: 'Acquirer outside the universe',
-    help: 'A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).',
+    help: 'A constituent that merges into a security outside the universe is converted into it (convert), or leaves at its last price (remove).',
   }),
 })).meta({ id: 'EventsSpec' });
 export type EventsSpec = z.infer<typeof EventsSpec>;

@@ -1,19 +1,19 @@
 /** Reasons for a full run although a stored run exists, by their names in the API. */
 export const FULL_RUN_REASONS = {
-  definition_changed: 'the index, a document it refers to or the engine changed since the stored run',
-  request_changed: 'the request differs from that of the stored run by more than a later end',
+  definition_changed: 'the index, a document to which it refers or the engine has changed since the stored run',
+  request_changed: 'the request differs from the request of the stored run, and a later end is not the only difference',
   no_checkpoint: 'the checkpoint of the stored run is missing or unreadable',
-  names_changed: 'the securities or fields of the store changed',
+  names_changed: 'the securities or fields of the store have changed',
   history_changed: 'the data up to the last session of the stored run has changed',
   no_new_session: 'the stored run already reaches the requested end',
-  rebalance: 'a rebalance on the new sessions is priced from an earlier session',
-  new_name: 'a security enters that the run never held (in runs of earlier builds)',
+  rebalance: 'a rebalance on the new sessions uses prices of an earlier session',
+  new_name: 'a security enters that the run has never held (in runs of earlier builds)',
   holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
   breach: 'a breach triggers a rebalance, or an underlying index rebalances on breaches',
-  member_change: 'constituents may change on the new sessions between reviews',
+  member_change: 'constituents can change on the new sessions between reviews',
   default_changed:
     'the store has its first delisting, acquisition or merger, which changes a default of the definition',
-  overlay: 'an overlay begins to hold cash that is converted, or nested overlays ended on different days',
+  overlay: 'an overlay begins to hold cash in another currency, or nested overlays ended on different days',
   file_rewritten: 'the stored run has the maximum number of files and is rewritten',
 } as const;
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;

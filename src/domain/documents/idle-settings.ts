@@ -26,7 +26,7 @@ export function reportIdleSettings(settings: Settings, path: string): Finding[] 
 export function reportUnreadFields(request: RiskModelRequest): Finding[] {
   const idle = reportIdleSettings(request, '');
   if (request.index_id === null || request.identifiers.length === 0) return idle;
-  const message = 'Both identifiers and index_id were given; identifiers take precedence.';
+  const message = 'The request contains both identifiers and index_id. identifiers has priority.';
   return [
     { severity: 'warning', code: 'NO_EFFECT', path: 'index_id', message, ...keepSmallValue(request.index_id) },
     ...idle,

@@ -22,15 +22,15 @@ export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 export const ImportHeader = defineObject(() => ({
   name: z.string().min(1).max(200),
   store_id: Id.optional().meta({
-    description: 'Default: the name in lower case, with other characters replaced by dashes.',
+    description: 'Id of the store. Default: the name in lower case, with other characters replaced by dashes.',
   }),
   format: z.enum(IMPORT_FORMATS).default('xlsx').meta({
     description:
-      'Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.',
+      'Format of the content: an Excel workbook, a zip archive of CSV files, or a zip archive of workbooks with one sheet each. With csv, the content can also be a single CSV file.',
   }),
   adjustment: Adjustment.default('none'),
   currency: DeclaredCurrency.optional().meta({
-    description: 'Currency of the prices of securities without a CURRENCY; an append keeps that of the store.',
+    description: 'Currency of securities without a CURRENCY. An append does not change the currency of the store.',
   }),
   mapping: Mapping.nullable()
     .default(null)
@@ -39,7 +39,7 @@ export const ImportHeader = defineObject(() => ({
   on_exists: z
     .enum(['refuse', 'replace', 'append'])
     .default('refuse')
-    .meta({ description: 'Action if the id is already used: append adds new rows to an imported store.' }),
+    .meta({ description: 'Action if the id is already used. append adds new rows to an imported store.' }),
 }));
 export type ImportHeader = z.infer<typeof ImportHeader>;
 
@@ -64,7 +64,7 @@ export const ImportQuery = defineObject(() => ({
   on_exists: shape.on_exists
     .unwrap()
     .optional()
-    .meta({ description: 'Action if the id is already used; tables other than the market are appended.' }),
+    .meta({ description: 'Action if the id is already used. Tables other than the market are appended.' }),
 }));
 export type ImportQuery = z.infer<typeof ImportQuery>;
 

@@ -52,7 +52,10 @@ export const UniverseSpec = defineObject(() => ({
   kind: z
     .enum(['all', 'named', 'list', 'index', 'watchlist', ...SET_KINDS])
     .default('all')
-    .meta({ label: 'Kind', help: 'Securities of the market, or a set operation on other universes.' }),
+    .meta({
+      label: 'Kind',
+      help: 'Source of the securities: the market, an index, a list, or a set operation on other universes.',
+    }),
   id: z
     .string()
     .min(1)
@@ -61,13 +64,13 @@ export const UniverseSpec = defineObject(() => ({
     .optional()
     .meta({
       label: 'Universe',
-      help: 'For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.',
+      help: 'For the kind `named`, a universe of the market. For `index`, an index with its constituents at each decision.',
       format: 'universe',
       when: [{ kind: ['named', 'index'] }],
     }),
   watchlist_id: Id.optional().meta({
     label: 'Watchlist',
-    help: 'Stored watchlist for the kind `watchlist`, in its state at the time of use.',
+    help: 'Stored watchlist for the kind `watchlist`, as it is when the index is computed.',
     format: 'watchlist',
     when: [{ kind: ['watchlist'] }],
   }),
@@ -75,7 +78,7 @@ export const UniverseSpec = defineObject(() => ({
     .array(AssetIdentifier)
     .max(20_000)
     .optional()
-    .meta({ label: 'Names', help: 'Asset identifiers of the kind `list`.', when: [{ kind: ['list'] }] }),
+    .meta({ label: 'Names', help: 'Identifiers of the securities, for the kind `list`.', when: [{ kind: ['list'] }] }),
   of: z
     .array(NestedUniverse)
     .min(2)
@@ -83,7 +86,7 @@ export const UniverseSpec = defineObject(() => ({
     .optional()
     .meta({
       label: 'Universes',
-      help: 'Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.',
+      help: 'Universes of a set operation: securities in any of them (union), in all of them (intersection), or only in the first one (difference). An index contributes its last decided constituents.',
       when: [{ kind: [...SET_KINDS] }],
     }),
 })).meta({ id: 'UniverseSpec' });
@@ -125,66 +128,66 @@ export const TreatmentSpec = defineObject(() => ({
   }),
   withholding_tax: WithholdingTax.default(0).meta({
     label: 'Withholding tax',
-    help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
+    help: 'Fraction of ordinary dividends that is withheld in the net variant. It is a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
     unit: 'fraction',
     when: [{ dividends: ['net'] }],
   }),
   reinvestment: z.enum(['index', 'constituent']).default('index').meta({
     label: 'Reinvestment',
-    help: 'Ordinary dividends buy the whole index, or more of the paying security.',
+    help: 'Ordinary dividends are reinvested in the whole index, or in the security that pays them.',
   }),
   special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
     label: 'Special dividends',
-    help: 'Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.',
+    help: 'Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored.',
   }),
   rights: z.enum(['subscribe', 'price_only', 'constituent']).optional().meta({
     label: 'Rights issues',
-    help: 'The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.',
+    help: 'The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only.',
   }),
   splits: z
     .enum(['apply', 'ignore'])
     .default('apply')
-    .meta({ label: 'Splits', help: 'Applied; left out only where prices are adjusted already.' }),
+    .meta({ label: 'Splits', help: 'Splits are applied. Use ignore only if prices are already adjusted.' }),
   delisting: z
     .enum(['last_price', 'zero', 'action_value'])
     .default('action_value')
-    .meta({ label: 'Delisting', help: 'Value of a security that leaves.' }),
+    .meta({ label: 'Delisting', help: 'Value at which a delisted security leaves.' }),
   spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
     label: 'Spin-offs',
-    help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
+    help: 'A spun-off security enters at zero on its ex-date. It stays until the next rebalance, leaves at its first close, or is ignored.',
   }),
   missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
     label: 'Missing prices',
-    help: 'Carry the last price, exclude the security until the next rebalance, or fail.',
+    help: 'If a price is missing, the last price is used (carry), the security is excluded until the next rebalance (exclude), or the run fails (fail).',
   }),
   max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
     label: 'Longest gap',
-    help: 'A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
+    help: 'A constituent leaves after this number of sessions of its calendar without a price. With null, its last price is used until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
     unit: 'sessions',
   }),
   entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
     label: 'Longest gap of an entry',
-    help: 'A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected.',
+    help: 'A security is not newly selected after this number of sessions without a price, or after max_stale_sessions if that is less.',
     unit: 'sessions',
   }),
   suspension: z.enum(['last_price', 'zero']).optional().meta({
     label: 'Value of a suspended constituent',
-    help: 'A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.',
+    help: 'A constituent without a price that is removed without an action leaves at its last price, or its value is written off (zero). Default: last_price.',
   }),
-  stale_targets: z
-    .enum(['carry', 'defer'])
-    .default('carry')
-    .meta({ label: 'Trades without a price', help: 'At the carried price, or at the next price bar.' }),
+  stale_targets: z.enum(['carry', 'defer']).default('carry').meta({
+    label: 'Trades without a price',
+    help: 'A trade without a price uses the last price (carry), or waits for the next price bar (defer).',
+  }),
   on_breach: z.enum(['none', 'rebalance']).optional().meta({
     label: 'On a breach',
-    help: 'Rebalance if a limit is exceeded between reviews, or do nothing (none).',
+    help: 'The index is rebalanced if a limit is exceeded between reviews (rebalance), or nothing happens (none).',
   }),
   breach_rule: z
     .enum(LIMIT_RULE_NAMES)
     .optional()
     .meta({
       label: 'Limits',
-      help: 'Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.',
+      help: 'Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40.',
       when: [{ on_breach: ['rebalance'] }],
     }),
 })).meta({ id: 'TreatmentSpec' });
@@ -204,7 +207,7 @@ export const DerivationPayload = defineObject(() => ({
   relax: RelaxEntries.optional().meta({
     label: 'Relaxation',
     description:
-      'Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.',
+      'Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.',
   }),
 })).meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;
@@ -220,20 +223,20 @@ const NamedDatapoints = z
 
 export const IndexDocument = defineObject(() => ({
   id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
-  name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Shown next to the id.' }),
+  name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Name that is shown next to the id.' }),
   description: z
     .string()
     .max(10_000)
     .nullable()
     .default(null)
-    .meta({ label: 'Description', help: 'Description, free text.', format: 'prose' }),
+    .meta({ label: 'Description', help: 'Description of the index, free text.', format: 'prose' }),
   calendar: z
     .string()
     .min(1)
     .meta({ label: 'Calendar', help: 'Exchange whose sessions the index uses.', format: 'calendar' }),
   base_date: IsoDate.meta({
     label: 'Base date',
-    help: 'First rebalance: the first session on or after it.',
+    help: 'The first rebalance is on the first session on or after this date.',
   }),
   base_value: z
     .number()
@@ -243,48 +246,52 @@ export const IndexDocument = defineObject(() => ({
     .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
   base_market_value: z.number().gt(0).max(1e18).optional().meta({
     label: 'Base market value',
-    help: 'Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1.',
+    help: 'Market value on the first session. The initial divisor is this value divided by the base value. Default: the base value, so that the initial divisor is 1.',
     unit: 'money',
   }),
   currency: CurrencyCode.default('USD').meta({
     label: 'Currency',
-    help: 'ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.',
+    help: 'ISO 4217 code of the currency of the level. An overlay has the currency into which it converts, otherwise the currency of the underlying index.',
   }),
   store_id: Id.nullable().optional().meta({
     label: 'Data store',
-    help: 'Data store of the index: it is computed on this store, even if another one is active. Null: the active store.',
+    help: 'Data store on which the index is computed, even if another store is active. Null: the active store.',
     format: 'store',
   }),
   universe: UniverseSpec.optional(),
   rebalance: RebalanceSpec.prefault({}),
   reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
     label: 'Further reviews',
-    help: 'Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.',
+    help: 'Reviews in addition to the rebalance, each with its schedule and scope. On the same date, they run in the order membership, weights, shares.',
   }),
   datapoints: NamedDatapoints.optional().meta({
     description:
-      'Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.',
+      'Expressions of datapoints by name. The document can use these names like datapoints. They have priority over columns of the store.',
   }),
   plugins: NamedPlugins.optional().meta({
     description:
-      'Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.',
+      'Stored plug-ins by name. Each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.',
   }),
   rounding: RoundingSpec.optional().meta({
     label: 'Rounding',
-    help: 'Decimals of levels, divisor, index shares and weights, halves away from zero.',
+    help: 'Decimals of levels, divisor, index shares and weights. A half is rounded away from zero.',
     format: 'object',
   }),
   pipeline: PipelineSpec.nullable().default(null),
-  events: EventsSpec.optional().meta({ description: 'Changes between reviews. Default: none.' }),
+  events: EventsSpec.optional().meta({ description: 'Changes between reviews. Default: no changes.' }),
   derivation: DerivationPayload.nullable().default(null),
-  kind: z.literal('overlay').optional().meta({ description: 'Present only in an overlay on another index.' }),
+  kind: z
+    .literal('overlay')
+    .optional()
+    .meta({ description: 'Definition of an overlay; only in an overlay on another index.' }),
   source_index_id: Id.optional().meta({
-    description: 'Underlying index of an overlay; a blend lists its components instead.',
+    description: 'Underlying index of an overlay. A blend lists its parts instead.',
   }),
-  overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
+  overlay: OverlaySpec.optional().meta({ description: 'Type and parameters of an overlay on its underlying index.' }),
   amendments: Amendments.optional(),
   closures: RecordedClosures.optional().meta({
-    description: 'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
+    description:
+      'Recorded changes of calendars with which a run was computed; only in the documents of runs. Ignored in requests.',
   }),
   tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
 })).meta({ id: 'IndexDocument' });

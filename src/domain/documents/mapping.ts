@@ -25,7 +25,7 @@ export const Mapping = defineObject(() => ({
     example: 'wide',
   }),
   skip_rows: z.int().min(0).max(1000).default(0).meta({
-    description: 'Rows before the header of each table, empty ones not counted.',
+    description: 'Number of rows before the header of each table, without empty rows.',
     example: 3,
   }),
   encoding: z.enum(ENCODINGS).nullable().default(null).meta({
@@ -34,7 +34,7 @@ export const Mapping = defineObject(() => ({
   }),
   field: ColumnName.min(1).nullable().default(null).meta({
     description:
-      'Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.',
+      'For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet.',
     example: 'CLOSE',
   }),
   fields: z
@@ -42,7 +42,8 @@ export const Mapping = defineObject(() => ({
     .refine((fields) => Object.keys(fields).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} tables` })
     .default({})
     .meta({
-      description: 'Wide, one table per field: field of each file, sheet or table. Others are not read.',
+      description:
+        'For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.',
       example: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' },
     }),
   columns: z
@@ -58,13 +59,13 @@ export const Mapping = defineObject(() => ({
     .string()
     .max(200)
     .refine((text) => IDENTIFIER_FROM.test(text), {
-      error: 'must be column, file: with the name of a file around {identifier}, or heading: with a label',
+      error: 'must be column, file: with a file name that contains {identifier}, or heading: with a label',
     })
     .nullable()
     .default(null)
     .meta({
       description:
-        'Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).',
+        'Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).',
       example: 'file:{identifier}_data.csv',
     }),
   date_format: z
@@ -80,52 +81,52 @@ export const Mapping = defineObject(() => ({
       example: 'MM/DD/YYYY',
     }),
   decimal: z.enum(['.', ',']).default('.').meta({
-    description: 'Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.',
+    description: 'Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.',
     example: ',',
   }),
   thousands: z.enum([',', '.', "'", ' ']).nullable().default(null).meta({
     description:
-      'Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.',
+      'Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.',
     example: ',',
   }),
   units: z.enum(['refuse', 'read']).default('refuse').meta({
-    description: 'Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.',
+    description: 'Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.',
     example: 'read',
   }),
   on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
     description:
-      'A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.',
+      'Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.',
     example: 'identical',
   }),
   zero_prices: z
     .enum(['refuse', 'missing'])
     .default('refuse')
-    .meta({ description: 'A price of 0: refused, or read as no price.', example: 'missing' }),
+    .meta({ description: 'Treatment of a price of 0: refused, or read as a missing price.', example: 'missing' }),
   negative_prices: z.enum(['refuse', 'absolute']).default('refuse').meta({
     description:
-      'A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).',
+      'Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way.',
     example: 'absolute',
   }),
   adjusted_close: ColumnName.min(1).nullable().default(null).meta({
     description:
-      'Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.',
+      'Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.',
     example: 'Adj Close',
   }),
   ignore: z
     .array(ColumnName)
     .max(ENTRIES_MAX)
     .default([])
-    .meta({ description: 'Columns, files and sheets that are not read.', example: ['Repaired?'] }),
+    .meta({ description: 'Columns, files and sheets that are ignored.', example: ['Repaired?'] }),
 })).meta({
   id: 'Mapping',
-  description: 'Mapping of tables in their original format to a market. Unmapped columns are read by name.',
+  description: 'Mapping of tables in their original format to a market. Columns that are not mapped are read by name.',
 });
 export type Mapping = z.infer<typeof Mapping>;
 
 /** Change of some members of a mapping, without defaults: absent members do not change. */
 export const MappingChange = defineObject(() => z.strictObject(removeDefaults(Mapping.shape)).partial().shape).meta({
   id: 'MappingChange',
-  description: 'Members of a mapping to change; the others stay unchanged. A member is replaced as a whole.',
+  description: 'Members of a mapping that change. All other members stay unchanged. A member is replaced as a whole.',
 });
 export type MappingChange = z.infer<typeof MappingChange>;
 

@@ -12,7 +12,11 @@ import { parseRequest } from './request-expressions.js';
 
 const Resampling = defineObject(() => ({
   draws: z.int().min(1).max(LIMITS.MAX_FRONTIER_DRAWS).default(100).meta({ description: 'Number of histories drawn.' }),
-  seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal draws, on any number of workers.' }),
+  seed: z
+    .int()
+    .min(0)
+    .default(0)
+    .meta({ description: 'Seed of the draws. Equal seeds give equal draws, for any number of workers.' }),
   sessions: z
     .int()
     .min(LIMITS.MIN_MODEL_OBSERVATIONS)
@@ -23,7 +27,7 @@ const Resampling = defineObject(() => ({
 })).meta({
   id: 'Resampling',
   description:
-    'A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves.',
+    'Frontier that is averaged over draws from the estimated moments, in addition to the frontier of the estimates.',
 });
 
 /** Request of an optimisation. */
@@ -31,23 +35,24 @@ export const OptimisationRequest = defineObject(() => ({
   index_id: Id.meta({ description: 'Index whose weights are the target.' }),
   constraint_set_id: Id,
   ...optimisationFields,
-  as_of: IsoDate.nullable()
-    .default(null)
-    .meta({ description: 'Rebalance to target: the latest on or before this day; null for the latest.' }),
+  as_of: IsoDate.nullable().default(null).meta({
+    description:
+      'Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.',
+  }),
   start: IsoDate.nullable().default(null).meta({ description: 'First day of the window of the risk model.' }),
-  end: IsoDate.nullable()
-    .default(null)
-    .meta({ description: 'Last day of the window of the risk model; never past the decision of the rebalance.' }),
+  end: IsoDate.nullable().default(null).meta({
+    description: 'Last day of the window of the risk model. It is never after the decision date of the rebalance.',
+  }),
   risk_free_rate: z
     .number()
     .min(-1)
     .max(1)
     .default(0)
-    .meta({ description: "Annual rate for the frontier's tangency point." }),
+    .meta({ description: 'Annual risk-free rate for the tangency portfolio of the frontier.' }),
   resampling: Resampling.nullable().default(null),
   proof: z.enum(['quick', 'thorough']).default('quick').meta({
     description:
-      'Effort for the proof of a choice of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` in the result says what it proved.',
+      'Effort to prove a selection of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` of the result states the remaining uncertainty.',
   }),
 }));
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;

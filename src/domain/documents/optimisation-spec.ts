@@ -29,16 +29,13 @@ export const CostsSpec = defineObject(() => ({
     .max(10_000)
     .default(0)
     .meta({ description: 'Cost of a trade, in basis points of the traded weight.' }),
-  impact_coefficient: z
-    .number()
-    .min(0)
-    .max(1000)
-    .default(0)
-    .meta({ description: 'Market impact: this times the traded weight of a security to the power of 3/2.' }),
+  impact_coefficient: z.number().min(0).max(1000).default(0).meta({
+    description: 'Market impact: this coefficient times the traded weight of a security to the power of 3/2.',
+  }),
 })).meta({
   id: 'TradeCosts',
   description:
-    'Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings.',
+    'Costs of the trades, as a fraction of value. Trades start from the weights held just before, or from the index weights if there are no holdings.',
 });
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
@@ -50,11 +47,11 @@ export const optimisationFields = {
   costs: CostsSpec.nullable().optional(),
   risk_model: RiskModelChoice.nullable().optional().meta({
     description:
-      'Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.',
+      'Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.',
   }),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
-      'Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.',
+      'Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.',
   }),
 };
 
@@ -139,7 +136,7 @@ function reportUncertainty(uncertainty: unknown, { type, uncertain }: ObjectiveC
       severity: 'error',
       code: 'OUT_OF_RANGE',
       path: `${path}.${what}`,
-      message: `${path}.${what} is given, but the objective ${type} has no worst case for it; use null.`,
+      message: `${path}.${what} is present, but the objective ${type} has no worst case for it. Use null.`,
     }),
   );
 }

@@ -23,8 +23,10 @@ const sessionsSchema = z.int().min(1).max(LAG_SESSIONS_MAX);
 /** Input of a plug-in in a computed document. */
 const BoundInput = defineObject(() => ({
   name: z.string(),
-  expression: NumberExpression.meta({ description: 'Expression of the values.' }),
-  sessions: sessionsSchema.meta({ description: 'Number of trailing sessions, with a value for each security.' }),
+  expression: NumberExpression.meta({ description: 'Expression that computes the values.' }),
+  sessions: sessionsSchema.meta({
+    description: 'Number of trailing sessions. Each session has one value for each security.',
+  }),
 }));
 
 /** Code of a stored plug-in in a computed document. */
@@ -37,20 +39,20 @@ const PluginCode = defineObject(() => ({
     .meta({ description: 'Inputs, in the order of the program.' }),
   parameters: z
     .record(z.string(), PluginValue)
-    .meta({ description: 'Parameters, with defaults for those that are not given.' }),
+    .meta({ description: 'Parameters, with defaults for omitted parameters.' }),
   source: z.string().max(LIMITS.MAX_PLUGIN_SOURCE),
 }));
 export type PluginCode = z.infer<typeof PluginCode>;
 
 /** Use of a plug-in in a document; the rules refer to it by its key. */
 export const PluginUse = defineObject(() => ({
-  plugin: Id.meta({ description: 'Id of the stored plug-in, in its state when the index is computed.' }),
+  plugin: Id.meta({ description: 'Id of the stored plug-in. Its version when the index is computed is used.' }),
   parameters: z
     .record(PluginMember, PluginValue)
     .default({})
-    .meta({ description: 'Values of its parameters; the others have their defaults.' }),
+    .meta({ description: 'Values of parameters. Omitted parameters have their defaults.' }),
   code: PluginCode.optional().meta({
-    description: 'The plug-in as it was computed, in the documents of runs; ignored in requests.',
+    description: 'Plug-in with which a run was computed; only in the documents of runs. Ignored in requests.',
   }),
 }));
 export type PluginUse = z.infer<typeof PluginUse>;
@@ -71,7 +73,7 @@ export const PluginInput = defineObject(() => ({
     .max(LIMITS.MAX_EXPRESSION_LENGTH)
     .meta({ description: 'Numeric expression, such as `max(CLOSE, window=252)`.' }),
   sessions: sessionsSchema.meta({
-    description: 'Number of trailing sessions up to the decision date, with one value of the expression each.',
+    description: 'Number of trailing sessions up to the decision date. Each session has one value of the expression.',
   }),
 }));
 
@@ -89,9 +91,9 @@ export const PluginDocument = defineObject(() => ({
   description: z.string().max(10_000).nullable(),
   kind: z.enum(PLUGIN_KINDS).meta({
     description:
-      'Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.',
+      'Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights.',
   }),
-  inputs: z.record(PluginMember, PluginInput).meta({ description: 'Columns that it reads, by name.' }),
+  inputs: z.record(PluginMember, PluginInput).meta({ description: 'Columns that the plug-in reads, by name.' }),
   parameters: z.record(PluginMember, PluginParameter),
   source: z.string().min(1).max(LIMITS.MAX_PLUGIN_SOURCE).meta({
     description:

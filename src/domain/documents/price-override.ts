@@ -9,17 +9,21 @@ export const OVERRIDE_REASON_MAX = 500;
 export const PriceOverride = defineObject(() => ({
   identifier: z.string().meta({ description: 'Security.' }),
   date: z.string().meta({ description: 'Session of the price.' }),
-  price: z.number().meta({ description: 'CLOSE in place of that of the source.' }),
+  price: z.number().meta({ description: 'CLOSE that replaces the CLOSE of the source.' }),
   source_price: z
     .number()
     .nullable()
-    .meta({ description: 'CLOSE of the source at the time of the override; null if it had none.' }),
-  reason: z.string().meta({ description: 'Why, with the source of the price.' }),
+    .meta({ description: 'CLOSE of the source at the time of the override; null if there was none.' }),
+  reason: z.string().meta({ description: 'Reason, including the source of the price.' }),
   author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
   key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
   at: z.string().meta({ description: 'Time of the override, ISO-8601 UTC with offset.' }),
-  approval_id: z.int().nullable().default(null).meta({ description: 'Approval of it; null if it needed none.' }),
-  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of those who approved it.' }),
+  approval_id: z
+    .int()
+    .nullable()
+    .default(null)
+    .meta({ description: 'Approval of the decision; null if it needed none.' }),
+  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of the people who approved the decision.' }),
 })).meta({ id: 'PriceOverride' });
 export type PriceOverride = z.infer<typeof PriceOverride>;
 

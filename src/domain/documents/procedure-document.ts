@@ -4,7 +4,7 @@ import { Id, IsoDate } from '../schema/shape.js';
 
 /** Kinds of procedures, with the subject of each. */
 export const PROCEDURE_KINDS = {
-  cessation: 'Cessation of an index or a transition to another one: conditions, notice, successor.',
+  cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
   errors: 'Errors in published closes: threshold, window, notice.',
   judgement: 'Expert judgement: who exercises it, in which order, and how it is recorded.',
   inputs: 'Input data: sources, their hierarchy, checks.',
@@ -32,7 +32,7 @@ export const ProcedureDocument = defineObject(() => ({
     .max(INDICES_MAX)
     .nullable()
     .default(null)
-    .meta({ description: 'Indices that it applies to. Default: all.', example: ['LARGE-100'] }),
-  review_by: IsoDate.nullable().default(null).meta({ description: 'Date by which it is to be reviewed.' }),
+    .meta({ description: 'Indices to which the procedure applies. Default: all indices.', example: ['LARGE-100'] }),
+  review_by: IsoDate.nullable().default(null).meta({ description: 'Date of the next review of the procedure.' }),
 })).meta({ id: 'ProcedureDocument' });
 export type ProcedureDocument = z.infer<typeof ProcedureDocument>;

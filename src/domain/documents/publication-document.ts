@@ -8,7 +8,7 @@ const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Published close, or a later statement about a close; it never changes once it is stored. */
 export const PublicationEntry = defineObject(() => ({
-  seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+  seq: z.int().min(1).meta({ description: 'Number, from 1 without gaps.' }),
   index_id: z.string(),
   date: z.string().meta({ description: 'Session of the close.' }),
   kind: z.enum(['close', 'restatement']).meta({ description: 'A restatement replaces earlier entries of its date.' }),
@@ -22,19 +22,19 @@ export const PublicationEntry = defineObject(() => ({
   data_hash: z.string().nullable().meta({ description: 'Content hash of the data of the run.' }),
   index_version: z.int().min(1).nullable().meta({ description: 'Version of the definition; null if unknown.' }),
   calendar_version: z.int().min(1).optional().meta({
-    description: 'Version of the recorded changes of its calendar that the run used; absent if there were none.',
+    description: 'Version of the recorded changes of the calendar that the run used; absent if there were none.',
   }),
   engine: z.string().nullable().meta({ description: 'Version of the engine of the run.' }),
   reason: z.string().nullable().meta({
     description:
-      'Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close.',
+      'Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left unchanged. Null for any other close.',
   }),
   at: z.string().meta({ description: 'Time of the publication, ISO-8601 UTC with offset.' }),
   author: z.string().meta({ description: 'Name of the key; local without authentication.' }),
   previous: Hash.meta({ description: 'Hash of the previous entry; 64 zeros in the first.' }),
   hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the entry without hash and signature.' }),
-  key_id: z.string().meta({ description: 'Key that signed it.' }),
-  signature: z.string().meta({ description: 'Ed25519 over the 32 bytes of hash, in base64.' }),
+  key_id: z.string().meta({ description: 'Key of the signature.' }),
+  signature: z.string().meta({ description: 'Ed25519 signature of the 32 bytes of hash, in base64.' }),
 })).meta({ id: 'PublicationEntry' });
 export type PublicationEntry = z.infer<typeof PublicationEntry>;
 
@@ -75,6 +75,6 @@ export const PublicKey = defineObject(() => ({
   valid_until: z
     .string()
     .nullable()
-    .meta({ description: 'Time from which it is no longer used; null for the current key.' }),
+    .meta({ description: 'Time from which the key is no longer used; null for the current key.' }),
 })).meta({ id: 'PublicKey' });
 export type PublicKey = z.infer<typeof PublicKey>;

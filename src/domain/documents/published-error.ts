@@ -12,13 +12,13 @@ export const ErrorPolicy = defineObject(() => ({
     .max(10_000)
     .meta({ description: 'Smallest difference of a level that is material, in basis points.', example: 5 }),
   correction_window: z.int().min(1).max(WINDOW_MAX).meta({
-    description: 'Sessions, with the last one, within which a material error is restated; an older one is announced.',
+    description: 'Number of latest sessions within which a material error is restated. An older error is announced.',
     example: 10,
   }),
 })).meta({
   id: 'ErrorPolicy',
   description:
-    'Differences below the threshold are left, material ones are restated within the window and announced after it.',
+    'Differences below the threshold are left unchanged. Material differences are restated within the window, and announced after it.',
 });
 export type ErrorPolicy = z.infer<typeof ErrorPolicy>;
 
@@ -30,38 +30,37 @@ export const LevelChange = defineObject(() => ({
   date: z.string(),
   variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),
   published: z.number().meta({ description: 'Index points.' }),
-  run: z.number().meta({ description: 'Index points of the run.' }),
-  change: z.number().meta({ description: 'Run less published, index points.' }),
-  change_bps: z.number().meta({ description: 'The change over the published level, in basis points.' }),
+  run: z.number().meta({ description: 'Level of the run in index points.' }),
+  change: z.number().meta({ description: 'Level of the run less published level, in index points.' }),
+  change_bps: z.number().meta({ description: 'Change relative to the published level, in basis points.' }),
 })).meta({ id: 'LevelChange' });
 export type LevelChange = z.infer<typeof LevelChange>;
 
 /** Difference between published closes and a run, with the decision; a stored entry never changes. */
 export const PublishedError = defineObject(() => ({
-  seq: z.int().min(1).meta({ description: 'From 1, without a gap, by index.' }),
+  seq: z.int().min(1).meta({ description: 'Number, from 1 without gaps, counted by index.' }),
   index_id: z.string(),
   at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),
-  author: z.string().meta({ description: 'Name of the key; of a schedule, its author.' }),
+  author: z.string().meta({ description: 'Name of the key; for a schedule, its author.' }),
   decision: z.enum(ERROR_DECISIONS).meta({
-    description: '`restated`: closes were published again. `announced` and `left`: published closes stand.',
+    description: '`restated`: closes were published again. `announced` and `left`: published closes did not change.',
   }),
-  policy: ErrorPolicy.nullable().meta({ description: 'Policy that decided; null for a decision of a person.' }),
-  first: z.string().meta({ description: 'First date that differs.' }),
+  policy: ErrorPolicy.nullable().meta({ description: 'Policy of the decision; null for a decision of a person.' }),
+  first: z.string().meta({ description: 'First date with a difference.' }),
   last: z.string().meta({ description: 'Last date that differs.' }),
-  dates: z.int().min(1).meta({ description: 'Dates that differ.' }),
-  material_from: z
-    .string()
-    .nullable()
-    .meta({ description: 'First date with a material difference; null if none is, or without a policy.' }),
+  dates: z.int().min(1).meta({ description: 'Number of dates with a difference.' }),
+  material_from: z.string().nullable().meta({
+    description: 'First date with a material difference. Null if there is none, and for a decision without a policy.',
+  }),
   restated: z.int().min(0).meta({ description: 'Closes that were published again.' }),
   largest: LevelChange.nullable().meta({
     description: 'Largest change of a level; null if only divisor or composition differ.',
   }),
-  run_id: z.string().meta({ description: 'Run that differs.' }),
+  run_id: z.string().meta({ description: 'Run with the difference.' }),
   reason: z.string().meta({ description: 'Reason for the decision.' }),
   notice: z.string().meta({ description: 'Notice for clients.' }),
-  digest: z.string().meta({ description: 'SHA-256 of the differences: the same ones are registered once.' }),
-})).meta({ id: 'PublishedError', description: 'An entry of the register of errors.' });
+  digest: z.string().meta({ description: 'SHA-256 of the differences. Equal differences are registered once.' }),
+})).meta({ id: 'PublishedError', description: 'Entry of the register of errors.' });
 export type PublishedError = z.infer<typeof PublishedError>;
 
 /** Size of the difference on a published date. */

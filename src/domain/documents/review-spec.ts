@@ -11,23 +11,26 @@ export const REVIEWS_MAX = 16;
 
 /** Review in addition to the rebalance of a document. */
 export const ReviewSpec = defineObject(() => ({
-  id: Id.meta({ label: 'Id', help: 'Snapshots name it; `rebalance` is the one of the document itself.' }),
+  id: Id.meta({
+    label: 'Id',
+    help: 'Id of the review, which snapshots state. `rebalance` is the review of the document itself.',
+  }),
   schedule: RebalanceSpec.prefault({}).meta({
     label: 'Schedule',
     help: 'Schedule, in the form of `rebalance` of the document.',
   }),
   scope: z.enum(REVIEW_SCOPES).meta({
     label: 'Scope',
-    help: 'Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).',
+    help: 'Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares).',
   }),
   selection: z
     .array(RuleSpec)
     .max(64)
     .optional()
-    .meta({ label: 'Selection', help: 'Default: that of the pipeline.', when: [{ scope: ['membership'] }] }),
+    .meta({ label: 'Selection', help: 'Default: the value of the pipeline.', when: [{ scope: ['membership'] }] }),
   weighting: WeightingSpec.optional().meta({
     label: 'Weighting',
-    help: 'Default: that of the pipeline.',
+    help: 'Default: the value of the pipeline.',
     when: [{ scope: ['membership', 'weights'] }],
   }),
 })).meta({ id: 'ReviewSpec' });

@@ -11,16 +11,16 @@ const defineDecimals = (label: string, help: string) =>
 export const RoundingSpec = defineObject(() => ({
   level: defineDecimals(
     'Level',
-    'Decimals of published, exported and printed levels. They are computed in full precision.',
+    'Decimals of published, exported and printed levels. The calculation uses full precision.',
   ),
-  divisor: defineDecimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),
+  divisor: defineDecimals('Divisor', 'Decimals of the divisor in the calculation. It is rounded whenever it changes.'),
   shares: defineDecimals(
     'Index shares',
-    'Decimals of index shares in the calculation, whenever they change. Requires base_market_value.',
+    'Decimals of index shares in the calculation. They are rounded whenever they change. Requires base_market_value.',
   ),
   weights: defineDecimals(
     'Weights',
-    'Decimals of published, exported and printed weights. They are computed in full precision.',
+    'Decimals of published, exported and printed weights. The calculation uses full precision.',
   ),
 })).meta({ id: 'RoundingSpec' });
 export type RoundingSpec = z.infer<typeof RoundingSpec>;

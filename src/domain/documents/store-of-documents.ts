@@ -25,7 +25,7 @@ export function checkStores(documents: Documents): Finding[] {
 
 function reportClash([first, otherStoreReference]: readonly StoreReference[]): Finding[] {
   if (first === undefined || otherStoreReference === undefined) return [];
-  const message = `An index is computed on one data store: ${first.by} names ${first.storeId}, ${otherStoreReference.by} names ${otherStoreReference.storeId}.`;
+  const message = `An index is computed on one data store, but ${first.by} refers to ${first.storeId} and ${otherStoreReference.by} refers to ${otherStoreReference.storeId}.`;
   return [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id', message, value: otherStoreReference.storeId }];
 }
 

@@ -6,17 +6,17 @@ import { LIMITS } from '../refusals/limits.js';
 const ReturnsUncertainty = defineObject(() => ({
   set: z.enum(['ellipsoid', 'diagonal', 'box']).default('ellipsoid').meta({
     description:
-      'Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.',
+      'Form of the set: an ellipsoid of joint errors that are correlated like the returns, an ellipsoid of independent errors, or an interval for each security.',
   }),
   radius: z.number().min(0).max(100).meta({
     description:
-      'Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.',
+      'Size of the set in standard errors of expected returns: of any portfolio, or, for a box, of each security.',
   }),
   sessions: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(1e6).nullable().default(null).meta({
     description:
-      'Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.',
+      'Number of returns that determines the standard error, which is the volatility times the square root of (sessions per year (252 or 365) divided by this number). Null: the number of returns in the window.',
   }),
-})).meta({ id: 'ReturnsUncertainty', description: 'Uncertainty set around the stated expected returns.' });
+})).meta({ id: 'ReturnsUncertainty', description: 'Uncertainty set around the expected returns.' });
 
 const CovarianceUncertainty = defineObject(() => ({
   radius: z.number().min(0).max(10).meta({
@@ -31,6 +31,6 @@ export const UncertaintySpec = defineObject(() => ({
 })).meta({
   id: 'Uncertainty',
   description:
-    'Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves.',
+    'Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates.',
 });
 export type UncertaintySpec = z.infer<typeof UncertaintySpec>;

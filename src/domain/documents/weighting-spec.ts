@@ -17,8 +17,8 @@ export type GroupCap = z.infer<typeof GroupCap>;
 const fractionSchema = z.number().gt(0).max(1);
 
 const SingleLadder = defineObject(() => ({
-  above: fractionSchema.meta({ description: 'Caps apply if any weight is above this.', unit: 'fraction' }),
-  to: fractionSchema.meta({ description: 'Maximum weight in that case.', unit: 'fraction' }),
+  above: fractionSchema.meta({ description: 'The caps apply if any weight is above this value.', unit: 'fraction' }),
+  to: fractionSchema.meta({ description: 'Maximum weight if the caps apply.', unit: 'fraction' }),
 }))
   .refine(({ above, to }) => to <= above, {
     path: ['to'],
@@ -29,11 +29,14 @@ const SingleLadder = defineObject(() => ({
 
 const GroupLadder = defineObject(() => ({
   each_above: fractionSchema.meta({
-    description: 'Weights above this are added up; the others are capped at it.',
+    description: 'Weights above this value are added up. All other weights are capped at it.',
     unit: 'fraction',
   }),
-  together_above: fractionSchema.meta({ description: 'Caps apply if their total exceeds this.', unit: 'fraction' }),
-  to: fractionSchema.meta({ description: 'Their total weight in that case.', unit: 'fraction' }),
+  together_above: fractionSchema.meta({
+    description: 'The caps apply if the total of these weights exceeds this value.',
+    unit: 'fraction',
+  }),
+  to: fractionSchema.meta({ description: 'Total of these weights if the caps apply.', unit: 'fraction' }),
 }))
   .refine(({ together_above: above, to }) => to <= above, {
     path: ['to'],
@@ -68,7 +71,7 @@ export const PhaseIn = defineObject(() => ({
   }),
   steps: z.int().min(1).max(STEPS_MAX).meta({
     label: 'Steps',
-    help: 'Reviews over which a change of the field is phased in, in equal steps.',
+    help: 'Number of reviews over which a change of the field is phased in, in equal steps.',
     unit: 'reviews',
   }),
 })).meta({ id: 'PhaseIn' });
@@ -83,7 +86,7 @@ export const WeightingSpec = defineObject(() => ({
     .default(null)
     .meta({
       label: 'Cap',
-      help: 'Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none.',
+      help: 'Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum.',
       unit: 'fraction',
       ref: 'Datapoint',
       format: 'expression',
@@ -101,16 +104,16 @@ export const WeightingSpec = defineObject(() => ({
   }),
   cap_by: z.string().min(1).max(64).optional().meta({
     label: 'Cap by',
-    help: 'Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.',
+    help: 'Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.',
   }),
   ladder_caps: LadderCaps.optional().meta({
     label: 'Caps in stages',
-    help: 'Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.',
+    help: 'Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.',
     ref: 'LadderCaps',
   }),
   phase_in: PhaseIn.optional().meta({
     label: 'Phase-in',
-    help: 'Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.',
+    help: 'Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.',
     ref: 'PhaseIn',
   }),
 })).meta({ id: 'WeightingSpec' });

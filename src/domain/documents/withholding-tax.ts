@@ -15,10 +15,10 @@ export const WithholdingRates = defineObject(() => ({
   rates: z
     .record(z.string().min(1).max(64), rateSchema)
     .refine((rates) => Object.keys(rates).length <= RATES_MAX, { error: `has more than ${RATES_MAX} values` })
-    .meta({ label: 'Rates', description: 'Fractions that are withheld, by value of the field.' }),
+    .meta({ label: 'Rates', description: 'Fractions that are withheld, by the value of the field.' }),
   default: rateSchema.optional().meta({
     label: 'Other values',
-    description: 'Fraction for values without a separate rate. Default: such a value is an error (NO_RATE).',
+    description: 'Fraction for values without a rate. Default: such a value is an error (NO_RATE).',
   }),
 })).meta({ id: 'WithholdingRates' });
 

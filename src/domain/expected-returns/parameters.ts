@@ -6,4 +6,4 @@ export const riskAversion = z
   .gt(0)
   .max(1e6)
   .default(2.5)
-  .meta({ label: 'Risk aversion', help: 'Expected return of the index above cash per unit of its variance.' });
+  .meta({ label: 'Risk aversion', help: 'Expected return of the index in excess of cash per unit of its variance.' });

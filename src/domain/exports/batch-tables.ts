@@ -14,27 +14,29 @@ export const BATCH_TABLES = {
   accounts: {
     account_id: textColumn('Id of the account.'),
     position: countColumn('Position in the request, from 0.'),
-    status: textColumn('optimal, feasible, infeasible or refused.'),
+    status: textColumn('`optimal`, `feasible`, `infeasible` or `refused`.'),
     value: createMoneyColumn('Value at the prices of the day.'),
-    tracking_error: createFractionColumn('Annual, after the trades.'),
+    tracking_error: createFractionColumn('Annual tracking error after the trades.'),
     short_gain: createMoneyColumn('Realised short-term gains.'),
     long_gain: createMoneyColumn('Realised long-term gains.'),
     tax: createMoneyColumn('Tax of the year after the trades.'),
-    tax_saved: createMoneyColumn('Compared with selling the oldest lots first.'),
+    tax_saved: createMoneyColumn('Tax saved compared with selling the oldest lots first.'),
     costs: createMoneyColumn('Trading costs.'),
     trades: countColumn('Number of trades.'),
     avoided_wash_sales: countColumn('Trades that the wash sale rule prevented.'),
-    one_more_bp_saves: createMoneyColumn('Most that one more basis point of tracking error can save in tax and costs.'),
-    gap: createFractionColumn('Gap of the certificate, in shares of the value.'),
-    conflicts: textColumn(
-      'Conflicting rules of an infeasible account, separated by semicolons, with the amounts by which they have to give.',
+    one_more_bp_saves: createMoneyColumn(
+      'Maximum saving in tax and costs if the tracking error limit is one basis point higher.',
     ),
-    findings: textColumn('Reasons of a refusal, separated by semicolons.'),
+    gap: createFractionColumn('Gap of the certificate, as a fraction of the value.'),
+    conflicts: textColumn(
+      'Conflicting rules of an infeasible account, separated by semicolons, with the amounts by which they must be relaxed.',
+    ),
+    findings: textColumn('Reasons why the account was refused, separated by semicolons.'),
   },
   trades: {
     account_id: textColumn('Id of the account.'),
     identifier: textColumn('Security.'),
-    side: textColumn('buy or sell.'),
+    side: textColumn('`buy` or `sell`.'),
     shares: numberColumn('Number of shares.'),
     price: createMoneyColumn('Price per share.'),
     value: createMoneyColumn('Shares times price.'),
@@ -43,7 +45,7 @@ export const BATCH_TABLES = {
     cost: createMoneyColumn('Cost basis per share.'),
     gain: createMoneyColumn('Realised gain that is taxed.'),
     disallowed_loss: createMoneyColumn('Loss added to the basis of the replacement.'),
-    term: textColumn('short or long.'),
+    term: textColumn('Holding period: `short` or `long`.'),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ExportColumn>>>>;
 

@@ -1,7 +1,7 @@
 import { dateColumn, createFractionColumn, numberColumn, textColumn, type ExportTable } from './export-table.js';
 
 const definePercentile = (share: string, of: string) =>
-  numberColumn(`${share} of the weights ${of} is at or below it.`);
+  numberColumn(`Value for which the securities with at most this value have ${share} of the weights ${of}.`);
 
 /** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {
@@ -10,7 +10,7 @@ export const EXPOSURE_TABLES = {
     row: 'a group, by date then in listed order',
     columns: {
       date: dateColumn('Session.'),
-      group: textColumn('Group; OTHERS for those that are not listed.'),
+      group: textColumn('Group. OTHERS contains all groups that are not listed.'),
       weight: createFractionColumn('Weight in the group.'),
       benchmark_weight: createFractionColumn('Weight of the benchmark in the group.'),
     },
@@ -22,7 +22,7 @@ export const EXPOSURE_TABLES = {
       date: dateColumn('Session.'),
       field: textColumn('The datapoint.'),
       mean: numberColumn('Weighted mean.'),
-      coverage: createFractionColumn('Share of the weights, by their magnitude, that has a value.'),
+      coverage: createFractionColumn('Fraction of the absolute weights that belongs to securities with a value.'),
       p10: definePercentile('10 %', 'held'),
       p25: definePercentile('25 %', 'held'),
       p50: definePercentile('Half', 'held'),
@@ -43,12 +43,12 @@ export const EXPOSURE_TABLES = {
     columns: {
       date: dateColumn('Session.'),
       herfindahl: numberColumn('Sum of the squared weights.'),
-      effective: numberColumn('1 over herfindahl.', 'assets'),
-      largest: createFractionColumn('The largest weight.'),
+      effective: numberColumn('1 divided by herfindahl.', 'assets'),
+      largest: createFractionColumn('Largest weight.'),
       turnover: createFractionColumn('One-way turnover since the previous row.'),
-      active_share: createFractionColumn('Half the sum of the differences from the weights of the benchmark.'),
-      gross_effective: numberColumn('Squared sum of the absolute weights over herfindahl.', 'positions'),
-      gross_largest: createFractionColumn('The largest weight by magnitude, long or short.'),
+      active_share: createFractionColumn('Half the sum of the absolute differences from the weights of the benchmark.'),
+      gross_effective: numberColumn('Squared sum of the absolute weights, divided by herfindahl.', 'positions'),
+      gross_largest: createFractionColumn('Largest absolute weight, long or short.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

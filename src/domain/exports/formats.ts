@@ -1,25 +1,25 @@
 /** Formats of an export, the default one first. */
 export const EXPORT_FORMATS = {
-  json: { media: 'application/json', extension: 'json', help: 'rows as arrays, below the names of the columns' },
+  json: { media: 'application/json', extension: 'json', help: 'rows as arrays, and a list of the column names' },
   csv: {
     media: 'text/csv',
     extension: 'csv',
-    help: 'UTF-8, RFC 4180, numbers in the shortest form that reads back to the same double',
+    help: 'UTF-8 as defined in RFC 4180; numbers have the smallest number of digits from which the same double can be read',
   },
   arrow: {
     media: 'application/vnd.apache.arrow.stream',
     extension: 'arrow',
-    help: 'an Arrow IPC stream, units and meanings with its fields',
+    help: 'an Arrow IPC stream; the metadata of the fields contains units and meanings',
   },
   parquet: {
     media: 'application/vnd.apache.parquet',
     extension: 'parquet',
-    help: 'a Parquet file, uncompressed, dates and texts dictionary-coded, units and meanings in its metadata',
+    help: 'an uncompressed Parquet file; dates and texts are dictionary-encoded, and the metadata contains units and meanings',
   },
   xlsx: {
     media: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
     extension: 'xlsx',
-    help: 'an Excel workbook with typed cells below a frozen header; rows beyond 1,048,576 continue in another sheet',
+    help: 'an Excel workbook with typed cells and a frozen header row; rows beyond 1,048,576 are in further sheets',
   },
 } as const satisfies Readonly<
   Record<string, { readonly media: string; readonly extension: string; readonly help: string }>

@@ -42,25 +42,25 @@ export const isCashName = (identifier: string): boolean => identifier.startsWith
 /** Columns of an index by index shares on one session. */
 const columns = {
   date: dateColumn('Session.'),
-  identifier: textColumn('The security, or `CASH/USD` for cash in that currency.'),
+  identifier: textColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),
   name: textColumn('NAME of the reference data; `Cash` for cash.'),
   isin: textColumn('ISIN of the reference data; null if the store has none.'),
   ...idColumns,
-  currency: textColumn('Currency of its price; null unless the store of the run is active.'),
-  price: numberColumn('Price per share, in that currency.', 'money of the security'),
-  fx: numberColumn('Price of that currency in the currency of the index.'),
+  currency: textColumn('Currency of the price; null unless the store of the run is active.'),
+  price: numberColumn('Price per share, in the currency of the price.', 'money of the security'),
+  fx: numberColumn('Exchange rate: price of this currency in the currency of the index.'),
   shares: numberColumn('Shares outstanding; null without a count.', 'shares'),
-  float: createFractionColumn('Free float; 1 without a value, null without a share count.'),
-  weighting_factor: numberColumn('Index shares over float-adjusted shares; null without a share count.'),
+  float: createFractionColumn('Free float; 1 if there is no value, null without a share count.'),
+  weighting_factor: numberColumn('Index shares divided by float-adjusted shares; null without a share count.'),
   index_shares: numberColumn(
-    'Shares of the security in the index; of cash its amount, negative if money is borrowed.',
+    'Shares of the security in the index. For cash, the amount of cash, negative if money is borrowed.',
     'shares',
   ),
-  market_value: createMoneyColumn('Index shares times price times fx.'),
-  weight: createFractionColumn('Market value over that of the index, cash included.'),
+  market_value: createMoneyColumn('Index shares times price times exchange rate.'),
+  weight: createFractionColumn('Market value divided by the market value of the index, including cash.'),
   dividend_points: createPointsColumn('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: numberColumn('Market value of the index, cash included, divided by this is its level.'),
-  variant: textColumn('Return variant of that level: price, total or net.'),
+  divisor: numberColumn('Divisor. The market value of the index, including cash, divided by this number is the level.'),
+  variant: textColumn('Return variant of the level: price, total or net.'),
 };
 
 const { date: session, dividend_points: _paid, variant: _variant, divisor, ...ofSecurities } = columns;
@@ -68,28 +68,28 @@ const { date: session, dividend_points: _paid, variant: _variant, divisor, ...of
 /** Index files that clients load, with one session per file. */
 export const INDEX_FILE_TABLES = {
   closing: {
-    help: 'The index at the close of `date`: closes, index shares and divisor of the session, before the trades at the close.',
-    row: 'a security held, or the cash that an overlay or a derived index holds or owes, by identifier',
+    help: 'The index at the close of `date`: closes, index shares and divisor of the session, before the trades of the close.',
+    row: 'a security that the index holds, or the cash that an overlay or a derived index holds or owes, by identifier',
     isOfSession: true,
     readsMarket: true,
     columns,
   },
   opening: {
-    help: 'The index before `date` opens: the closing file of the previous session, after the trades at its close, and the changes of share counts and the corporate actions of the session.',
-    row: 'a security held, or the cash that an overlay or a derived index holds or owes, by identifier',
+    help: 'The index before the opening of `date`: the closing file of the previous session after the trades of its close, with the changes of share counts and the corporate actions of the session.',
+    row: 'a security that the index holds, or the cash that an overlay or a derived index holds or owes, by identifier',
     isOfSession: true,
     readsMarket: true,
     columns,
   },
   proforma: {
-    help: 'The announced composition at the close of `date`, from its announcement to the close at which it takes effect: its index shares are adjusted for the corporate actions of each session, and scaled to its market value.',
+    help: 'The announced composition at the close of `date`, from its announcement to the close at which it takes effect. Its index shares are adjusted for the corporate actions of each session, and scaled to the market value of the index.',
     row: 'a security or the cash of the announced composition, by identifier',
     isOfSession: true,
     readsMarket: true,
     readsDefinition: true,
     columns: {
       date: session,
-      effective_date: dateColumn('Day at whose close the composition takes effect.'),
+      effective_date: dateColumn('Effective date of the composition, which takes effect at the close.'),
       ...ofSecurities,
       divisor,
     },

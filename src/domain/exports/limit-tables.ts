@@ -7,23 +7,27 @@ export const LIMIT_TABLES = {
     row: 'a date',
     columns: {
       date: dateColumn('Session.'),
-      headroom: numberColumn('Distance to the nearest bound in its unit, negative beyond it; null if no row applies.'),
-      nearest: textColumn(
-        'Security whose price is closest to causing a breach; null beyond a bound, or if none can cause one.',
+      headroom: numberColumn(
+        'Distance to the nearest bound, in the unit of the bound; negative beyond it, null if no constraint applies.',
       ),
-      move: numberColumn('Smallest relative change of that price that passes a bound, all others unchanged.'),
+      nearest: textColumn(
+        'Security with the smallest price move that causes a breach; null beyond a bound, or if no move causes a breach.',
+      ),
+      move: numberColumn(
+        'Smallest relative price move of this security that causes a breach, while all other prices are unchanged.',
+      ),
     },
   },
   rows: {
-    help: 'Each row over the window.',
-    row: 'a bound of a row',
+    help: 'Each constraint over the window.',
+    row: 'a bound of a constraint',
     columns: {
       row: textColumn('The row.'),
       side: textColumn('`lower` or `upper`.'),
       unit: textColumn('`fraction`, `count` or `value`.'),
       breached_sessions: countColumn('Number of sessions beyond the bound.'),
       least_date: dateColumn('Session with the smallest headroom.'),
-      least_value: numberColumn('Value of the row on that session.'),
+      least_value: numberColumn('Value of the constraint on that session.'),
       least_limit: numberColumn('Bound on that session.'),
     },
   },
@@ -33,10 +37,10 @@ export const LIMIT_TABLES = {
     columns: {
       row: textColumn('The row.'),
       begin: dateColumn('First session beyond the bound, possibly before `start`.'),
-      end: dateColumn('Last session beyond it; null while it lasts.'),
-      cause: textColumn('`price`, `action` or `rebalance`.'),
+      end: dateColumn('Last session beyond the bound; null if the breach continues.'),
+      cause: textColumn('Cause of the breach: `price`, `action` or `rebalance`.'),
       worst_date: dateColumn('Session with the smallest headroom.'),
-      worst_value: numberColumn('Value of the row on that session.'),
+      worst_value: numberColumn('Value of the constraint on that session.'),
       limit: numberColumn('Bound on that session.'),
     },
   },

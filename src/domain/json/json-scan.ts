@@ -79,7 +79,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
       if (count > KEYS_LISTED) set ??= new Set(list);
       if (set === undefined ? list.includes(key) : set.has(key))
-        throw new Fault(`the key ${quote(key)} is given twice in one object`, keyAt);
+        throw new Fault(`the key ${quote(key)} occurs twice in one object`, keyAt);
       if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();

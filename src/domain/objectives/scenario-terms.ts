@@ -34,7 +34,7 @@ export const drawnScenarioParams = {
   scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: HISTORY_SOURCES }] }),
   source: z.enum(SCENARIO_SOURCES).default('historical').meta({
     label: 'Source',
-    help: "Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.",
+    help: "Source of the scenarios: historical returns, blocks of historical returns drawn with replacement, or draws with the covariance of the risk model, from a normal or Student's distribution.",
   }),
   draws: z
     .int()
@@ -43,7 +43,7 @@ export const drawnScenarioParams = {
     .default(5000)
     .meta({
       label: 'Draws',
-      help: 'Number of scenarios drawn; ignored for historical ones.',
+      help: 'Number of drawn scenarios; ignored for historical scenarios.',
       when: [{ source: DRAWN_SOURCES }],
     }),
   block: z
@@ -64,14 +64,18 @@ export const drawnScenarioParams = {
     .default(5)
     .meta({
       label: 'Degrees of freedom',
-      help: "Degrees of freedom of Student's distribution: the fewer, the fatter its tails.",
+      help: "Degrees of freedom of Student's distribution. Fewer degrees of freedom mean heavier tails.",
       when: [{ source: ['student'] }],
     }),
   seed: z
     .int()
     .min(0)
     .default(0)
-    .meta({ label: 'Seed', help: 'Equal seeds give equal draws.', when: [{ source: DRAWN_SOURCES }] }),
+    .meta({
+      label: 'Seed',
+      help: 'Seed of the draws. Equal seeds give equal draws.',
+      when: [{ source: DRAWN_SOURCES }],
+    }),
 };
 
 /** Parsed scenario parameters of a class, with or without support for simulation. */

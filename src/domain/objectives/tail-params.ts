@@ -6,12 +6,12 @@ import { LIMITS } from '../refusals/limits.js';
 export const tailParams = defineObject(() => ({
   confidence: z.number().min(0).lt(1).default(0.95).meta({
     label: 'Confidence',
-    help: 'Share of the scenarios that are better than those averaged; 0 averages all of them.',
+    help: 'Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios.',
     unit: 'fraction',
   }),
   scenarios: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(LIMITS.MAX_SCENARIOS).nullable().default(null).meta({
     label: 'Scenarios',
-    help: 'Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model.',
+    help: 'Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model.',
     unit: 'sessions',
   }),
 }));

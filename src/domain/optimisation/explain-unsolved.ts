@@ -25,7 +25,7 @@ export function refuseInfeasible(solvers: Solvers, { problem, outcome }: Unsolve
 function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   const { entry, params } = problem.objective;
   if (entry.unattainable === null)
-    return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
+    return new Refusal('SOLVER_FAILED', 'The solver found neither a solution nor a proof that no solution exists.');
   const largest = createNumeratorGoal(problem);
   const result = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
   const most = result === undefined ? null : -result.objective;
@@ -67,7 +67,7 @@ function findReason(
   problem: Problem,
   outcome: DerivedSolve['outcome'],
 ): [FailedDecision['code'], string] {
-  if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no choice of names satisfies the constraints.'];
+  if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no selection of securities satisfies the constraints.'];
   const conflict = findConflict(solvers.solver, problem);
   if (conflict !== null) {
     const detail = {

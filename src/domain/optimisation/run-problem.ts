@@ -135,7 +135,7 @@ function findTargetComposition({ composer, indexId, asOf, constraints, spec }: P
     ...checkSpecFields(spec, sm.market, { path: '', severity: 'error' }),
   ];
   if (findings.length > 0) {
-    const message = `${findings.length} of the rows and settings read fields that the data does not contain.`;
+    const message = `${findings.length} of the constraints and settings read fields that the data does not contain.`;
     throw new Refusal('VALIDATION_FAILED', message, { findings });
   }
   const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);

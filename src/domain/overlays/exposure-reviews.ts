@@ -11,14 +11,14 @@ const changeOfExposure = z.number().gt(0).max(10).optional();
 export const reviewFields = {
   tolerance: changeOfExposure.meta({
     description:
-      'Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.',
+      'The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0.',
   }),
   max_change: changeOfExposure.meta({
     description: 'Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.',
   }),
   review: z.enum(['daily', 'monthly']).optional().meta({
     description:
-      'Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.',
+      'Dates on which the exposure can change: after every close, or after the last close of a month. Default: daily.',
   }),
 };
 

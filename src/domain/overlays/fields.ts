@@ -6,12 +6,12 @@ export const defineBasis = (usual: 360 | 365) =>
   z
     .union([z.literal(360), z.literal(365)])
     .default(usual)
-    .meta({ description: 'Days of a year.' });
+    .meta({ description: 'Number of days per year.' });
 
 /** Optional, so that stored documents without it are unchanged. */
 export const annualisation = z.int().min(1).max(366).optional().meta({
   description:
-    'Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.',
+    'Number of sessions per year, with which a volatility is annualised. Default: 252, or 365 on a calendar that trades every day.',
 });
 
 /** Schema of percent per year; below 100 %, which would consume the whole value. */

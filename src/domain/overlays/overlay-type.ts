@@ -61,9 +61,9 @@ export interface OverlayPath {
 
 /** Reasons for an exposure after a close. */
 export const EXPOSURE_REASONS = {
-  target: 'it is the target',
-  max_change: 'the target is further away than the largest change',
-  within_tolerance: 'the target is within the tolerance of the exposure before',
+  target: 'the exposure is the target',
+  max_change: 'the difference from the target exceeds the largest change',
+  within_tolerance: 'the target is within the tolerance of the previous exposure',
   no_review: 'the session is not a review',
 } as const;
 
@@ -86,12 +86,12 @@ export interface OverlayPart {
 
 /** Separate parts of the return of overlays, with their meaning. */
 export const OVERLAY_PARTS = {
-  cash: 'interest earned or given up on cash',
-  costs: 'costs of changed exposures',
+  cash: 'interest that is earned or lost on cash',
+  costs: 'costs of changes of the exposure',
   currency: 'the exchange rate on cash of the underlying index',
   decrement: 'the synthetic dividend',
   fee: 'the fee',
-  financing: 'interest paid for borrowed money, or earned on the proceeds of short positions',
+  financing: 'interest that is paid on borrowed money, or earned on the proceeds of short positions',
   hedge: 'gains and losses of currency forwards',
 } as const;
 export type PartName = keyof typeof OVERLAY_PARTS;

@@ -21,14 +21,14 @@ export function checkSingleHolding({
       : [
           createRefusal(
             'transaction_cost_bps',
-            `The overlay ${indexId} is one holding; transaction_cost_bps is ${cost}, but must be 0. Its internal trades are charged by cost_bps of the overlay.`,
+            `The overlay ${indexId} is a single holding. transaction_cost_bps is ${cost}, but must be 0. cost_bps of the overlay charges its internal trades.`,
           ),
         ]),
     ...(hasConstraints
       ? [
           createRefusal(
             'constraint_set_id',
-            `The overlay ${indexId} is one holding; a constraint set needs the securities of the underlying index.`,
+            `The overlay ${indexId} is a single holding. A constraint set needs the securities of the underlying index.`,
           ),
         ]
       : []),

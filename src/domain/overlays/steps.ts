@@ -75,7 +75,7 @@ export function assertPositive(growth: number, { indexId, dateOf }: NamedContext
   const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `The overlay ${indexId} loses its whole value on ${dateOf(t)}, with a change of ${change}; it has no level afterwards.`,
+    `The overlay ${indexId} loses its whole value on ${dateOf(t)}, with a change of ${change}. It has no level afterwards.`,
     { index_id: indexId, date: dateOf(t) },
   );
 }

@@ -27,11 +27,13 @@ export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 
 const listRowColumns = (): readonly AccountColumn[] => [
   ...Object.entries(AccountLot.shape).map(([name, schema]) => {
     const column = createColumn(name, schema, `lots.${name}`);
-    return name === 'identifier' ? { ...column, help: `Security; ${CASH} for cash, in shares.` } : column;
+    return name === 'identifier'
+      ? { ...column, help: `Security. For a row of cash, ${CASH}, with the amount in shares.` }
+      : column;
   }),
   {
     ...createColumn('traded', RecentTrade.shape.date, 'recent.date'),
-    help: 'Day of a recent trade; the row is then no lot.',
+    help: 'Day of a recent trade. The row then describes no lot.',
   },
   createColumn('price', RecentTrade.shape.price, 'recent.price'),
 ];

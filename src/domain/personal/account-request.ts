@@ -18,7 +18,7 @@ export const RecentTrade = defineObject(() => ({
   date: IsoDate,
   shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
   price: defineAmount('Price per share.'),
-  cost: defineAmount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
+  cost: defineAmount('Cost basis per share of a sale. A sale without it is treated as a sale at a loss.').optional(),
 })).meta({ id: 'RecentTrade' });
 export type RecentTrade = z.infer<typeof RecentTrade>;
 
@@ -26,7 +26,12 @@ export const LOT_METHODS = ['specific', 'hifo', 'fifo'] as const;
 
 export const AccountTax = defineObject(() => ({
   short_rate: z.number().min(0).max(1).default(0.37).meta({ description: 'Tax rate of short-term gains.' }),
-  long_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Rate of gains after more than one year.' }),
+  long_rate: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.2)
+    .meta({ description: 'Tax rate of long-term gains (after more than one year).' }),
   carry_forward: defineAmount('Losses carried forward, in money.').default(0),
   realised: z
     .strictObject({
@@ -34,32 +39,38 @@ export const AccountTax = defineObject(() => ({
       long: z.number().default(0).meta({ description: 'Long-term.' }),
     })
     .prefault({})
-    .meta({ description: 'Net gains realised this year before this trade, in money.' }),
-  wash_sale_days: z.int().min(0).max(366).default(30).meta({ description: 'Days before and after a sale at a loss.' }),
+    .meta({ description: 'Net gains realised this year before these trades, in money.' }),
+  wash_sale_days: z
+    .int()
+    .min(0)
+    .max(366)
+    .default(30)
+    .meta({ description: 'Number of days before and after a sale at a loss.' }),
   wash_sales: z.enum(['disallow', 'forbid']).default('disallow').meta({
-    description: 'Losses within the window are disallowed and added to the basis, or not realised.',
+    description:
+      'Treatment of losses within the window: they are disallowed and added to the basis, or sales with such losses are not made.',
   }),
   lot_method: z
     .enum(LOT_METHODS)
     .default('specific')
     .meta({ description: 'Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.' }),
   netting: z.enum(['us', 'separate']).default('us').meta({
-    description: 'Short-term and long-term gains offset each other, or each only itself.',
+    description: 'Short-term and long-term gains offset each other, or each offsets only losses of the same term.',
   }),
   weight: defineAmount('Weight of taxes in the objective.').default(1),
   loss_value: z.number().min(0).max(1).default(0).meta({
-    description: 'Value of a net loss carried forward, per unit; at most the long-term rate.',
+    description: 'Value of one unit of net loss carried forward; at most the long-term rate.',
   }),
   budget: z
     .number()
     .nullable()
     .default(null)
-    .meta({ description: 'Maximum net gains of the year less losses carried forward, in money.' }),
+    .meta({ description: 'Maximum net gains of the year, less losses carried forward, in money.' }),
 })).meta({ id: 'AccountTax' });
 export type AccountTax = z.infer<typeof AccountTax>;
 
 export const Account = defineObject(() => ({
-  account_id: Id.meta({ description: 'Id of the account, for its result.' }),
+  account_id: Id.meta({ description: 'Id of the account, which its result contains.' }),
   cash: defineAmount('Cash, in the currency of the index.').default(0),
   lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]).meta({ description: 'Lots held.' }),
   exclusions: z
@@ -68,19 +79,19 @@ export const Account = defineObject(() => ({
     .default([])
     .meta({ description: 'Securities that are sold and not bought.' }),
   tilts: z.record(z.string(), z.number().min(-1).max(1)).default({}).meta({
-    description: 'Weights added to those of the parent, by security.',
+    description: 'Weights that are added to the weights of the parent, by security.',
   }),
   tracking_error_limit: z.number().positive().max(1).nullable().default(null).meta({
     description: 'Maximum annual tracking error.',
   }),
   minimum_trade: defineAmount('Minimum trade, in money.').default(0),
   recent: z.array(RecentTrade).max(50_000).default([]).meta({
-    description: 'Trades before `as_of`, with shares as they count on it, after splits.',
+    description: 'Trades before `as_of`. Share counts are adjusted for splits up to `as_of`.',
   }),
   substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
-    description: 'Groups of securities that count as the same for wash sales.',
+    description: 'Groups of securities that are treated as identical for wash sales.',
   }),
-  tax: AccountTax.prefault({}).meta({ description: 'Rates, and rules of the tax.' }),
+  tax: AccountTax.prefault({}).meta({ description: 'Rates and rules of the tax.' }),
 })).meta({ id: 'PersonalAccount' });
 export type Account = z.infer<typeof Account>;
 
@@ -100,11 +111,11 @@ export const AccountDefaults = defineObject(() => {
       .strictObject({
         ...removeDefaults(taxFields),
         realised: z.strictObject(removeDefaults(realised.unwrap().shape)).optional().meta({
-          description: 'Net gains realised this year before this trade, in money.',
+          description: 'Net gains realised this year before these trades, in money.',
         }),
       })
       .optional()
-      .meta({ description: 'Rates, and rules of the tax.' }),
+      .meta({ description: 'Rates and rules of the tax.' }),
   };
 }).meta({ id: 'AccountDefaults' });
 
@@ -122,7 +133,8 @@ const bounds = {
   lower: z.number().min(-1).max(1).optional().meta({ description: 'Smallest weight.' }),
   upper: z.number().min(-1).max(1).optional().meta({ description: 'Largest weight.' }),
   penalty: z.number().positive().optional().meta({
-    description: 'Price of a unit of violation, in shares of the value; without it the row is hard.',
+    description:
+      'Penalty per unit of violation, as a fraction of the value. Without it, the constraint cannot be violated.',
   }),
 };
 const ofGroups = { field: z.string().min(1).max(64).meta({ description: 'Reference field.' }), ...bounds };
@@ -130,7 +142,7 @@ const rowId = z
   .string()
   .max(64)
   .default('')
-  .meta({ description: 'Name of the row in results. Default: its position.' });
+  .meta({ description: 'Name of the constraint in results. Default: its position.' });
 
 /** Constraint rows that apply to all accounts of a batch. */
 export const BatchRow = z
@@ -148,27 +160,32 @@ export type BatchRow = z.infer<typeof BatchRow>;
 
 export const BatchObjective = defineObject(() => ({
   risk_aversion: z.number().positive().max(10_000).default(10).meta({
-    description: 'Price of the annual tracking variance, in shares of the value.',
+    description: 'Penalty of the annual tracking variance, as a fraction of the value.',
   }),
   cost_bps: z.number().min(0).max(1000).default(5).meta({ description: 'Cost of a trade in basis points.' }),
-  cash_minimum: z.number().min(0).max(1).default(0).meta({ description: 'Minimum weight of cash after trading.' }),
-  cash_maximum: z.number().min(0).max(1).default(0.01).meta({ description: 'Maximum weight of cash after trading.' }),
+  cash_minimum: z.number().min(0).max(1).default(0).meta({ description: 'Minimum weight of cash after the trades.' }),
+  cash_maximum: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.01)
+    .meta({ description: 'Maximum weight of cash after the trades.' }),
 })).meta({ id: 'BatchObjective' });
 
 /** Common terms of a batch, which are the first line of an NDJSON body. */
 export const batchTerms = {
-  batch_id: Id.nullable().default(null).meta({ description: 'Default: a generated id.' }),
+  batch_id: Id.nullable().default(null).meta({ description: 'Id of the result. Default: a generated id.' }),
   parent: Id.meta({ description: 'Index that the accounts follow.' }),
   risk_model: Id.meta({ description: 'Stored factor model.' }),
   objective: BatchObjective.prefault({}),
   constraints: z.array(BatchRow).max(50).default([]),
-  whole_shares: z.boolean().default(false).meta({ description: 'Trades are whole shares.' }),
+  whole_shares: z.boolean().default(false).meta({ description: 'True limits trades to whole shares.' }),
   as_of: IsoDate.nullable().default(null).meta({ description: 'Default: the last session of the data.' }),
   search_nodes: z.int().min(0).max(100_000).default(0).meta({
-    description: 'Maximum number of branches per account where rounding leaves a gap; 0 searches none.',
+    description: 'Maximum number of branches per account if rounding leaves a gap; 0 turns the search off.',
   }),
   defaults: AccountDefaults.prefault({}).meta({
-    description: 'Values of the fields that an account does not state; `tax` field by field.',
+    description: 'Values of the fields that an account omits; `tax` field by field.',
   }),
 };
 
@@ -178,7 +195,7 @@ export type BatchTerms = z.infer<typeof BatchTerms>;
 export const BatchRequest = defineObject(() => ({
   ...batchTerms,
   accounts: z.array(z.unknown()).min(1).max(LIMITS.MAX_BATCH_ACCOUNTS).meta({
-    description: 'Accounts. An account that is not valid gets findings in its result; the others run.',
+    description: 'Accounts. An invalid account has findings in its result, and all other accounts are solved.',
   }),
 })).meta({ id: 'BatchRequest' });
 export type BatchRequest = z.infer<typeof BatchRequest>;

@@ -173,7 +173,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       if (text === '') continue;
       const before = texts.get(name);
       if (before !== undefined && before !== text)
-        report(number, at, `${name} is ${text}, and ${before} on ${unit} ${own[name]}: state it once`);
+        report(number, at, `${name} is ${text}, but ${before} on ${unit} ${own[name]}; state it once`);
       if (before !== undefined) continue;
       texts.set(name, text);
       own[name] = number;
@@ -230,7 +230,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       else addHolding(row);
     },
     end() {
-      if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is stated in rows of CASH as well');
+      if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is also stated in rows of CASH');
       else if (cashRows > 0) account['cash'] = cash;
       const places = { ...source, own, problems, problem_count: problemCount };
       // The id is the last member, because `findAccountId` searches for it from the end.

@@ -151,7 +151,7 @@ const removeFactors = (modelId: string): Refusal =>
       severity: 'error',
       code: 'OUT_OF_RANGE',
       path: 'risk_model',
-      message: `The risk model ${modelId} has no factors; estimate it with statistical, industries or styles, or import a factor model.`,
+      message: `The risk model ${modelId} has no factors. Estimate it with statistical, industries or styles, or import a factor model.`,
       value: modelId,
     },
   ]);

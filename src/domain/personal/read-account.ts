@@ -78,7 +78,7 @@ const readId = (value: unknown): string | null => {
 };
 
 function createRepeatedFinding(sent: unknown, place: AccountSource): Finding {
-  const message = 'an earlier account has the same id, and only that one trades.';
+  const message = 'an earlier account has the same id, and only the earlier account is solved.';
   const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
   return addLocation(finding, { ...place, id: readId(sent), source: undefined });
 }
@@ -103,7 +103,7 @@ function limitFindings(findings: readonly Finding[], count: number, path: string
   if (count <= FINDINGS_MAX) return findings;
   const shown = findings.slice(0, FINDINGS_MAX);
   const left = count - shown.length;
-  const message = `${left} more findings of this account are not listed; the limit is ${FINDINGS_MAX}.`;
+  const message = `${left} further findings of this account are not listed; the limit is ${FINDINGS_MAX}.`;
   return [...shown, { severity: 'error', code: 'MORE_FINDINGS', path, message, count: left }];
 }
 
@@ -122,7 +122,7 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     addError(
       'UNKNOWN_IDENTIFIER',
       path,
-      `the data have no security ${name}.${suggestName(name, common.identifiers)}`,
+      `the data contains no security ${name}.${suggestName(name, common.identifiers)}`,
       name,
     );
   };

@@ -112,12 +112,12 @@ function findRange(sm: SessionMarket, { start, end, account }: AccountRunInput['
   if (sm.market.adjustment === 'total')
     throw new Refusal(
       'NO_DATA_AT_DATE',
-      'The prices of the store contain dividends; a backtest after tax needs prices without them.',
+      'The prices of the store include dividends. A backtest after tax needs prices without dividends.',
     );
   const first = sm.sessionAt(parseValidDay(start) - 1) + 1;
   const last = end === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(end));
   if (first > last)
-    throw new Refusal('NO_DATA_AT_DATE', `The data have no session from ${start} to ${end ?? 'their last date'}.`);
+    throw new Refusal('NO_DATA_AT_DATE', `The data contains no session from ${start} to ${end ?? 'their last date'}.`);
   const late = account.lots.findIndex(({ acquired }) => parseValidDay(acquired) > sm.sessions[first]!);
   if (late >= 0) {
     const path = `account.lots[${late}].acquired`;

@@ -84,12 +84,12 @@ function reportExcluded(
   const { sm, session, maxStaleSessions } = holdingSession;
   const bar = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
   const why = sm.hasEnded(session, column)
-    ? `${describeEnding(holdingSession, column)} Enter the cash and shares received for it as those of the account.`
+    ? `${describeEnding(holdingSession, column)} Add the cash and shares received for it to the account.`
     : `Its last price bar is on ${bar}, more than ${maxStaleSessions} sessions ago.`;
   return {
     severity: 'warning',
     code: 'STALE_FILL',
-    message: `The account ${account} holds ${identifier}, which cannot be traded: it is neither sold nor counted. ${why}`,
+    message: `The account ${account} holds ${identifier}, which cannot be traded. It is not sold, and its value is not included. ${why}`,
     path,
     value: identifier,
   };

@@ -13,9 +13,9 @@ const amount = z.number().min(-1e15).max(1e15).nullable().default(null);
 
 const PackHolding = defineObject(() => ({
   identifier: AssetIdentifier,
-  shares: amount.meta({ description: 'Negative for a short position.' }),
+  shares: amount.meta({ description: 'Number of shares; negative for a short position.' }),
   value: amount.meta({
-    description: 'Value instead of shares: at the close of as_of, in the currency of the index.',
+    description: 'Value instead of shares, at the close of as_of and in the currency of the index.',
   }),
 }))
   .superRefine(requireExactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
@@ -25,7 +25,7 @@ const PackHolding = defineObject(() => ({
 export const RebalancePackRequest = defineObject(() => ({
   as_of: IsoDate.nullable()
     .default(null)
-    .meta({ description: 'Session whose close prices the orders. Default: the latest date of the data.' }),
+    .meta({ description: 'Session with the closes at which orders are valued. Default: the latest date of the data.' }),
   accounts: z
     .array(
       z
@@ -34,7 +34,7 @@ export const RebalancePackRequest = defineObject(() => ({
             .string()
             .min(1)
             .max(100)
-            .meta({ description: 'Name, unique among the accounts; AUM is that of `aum`.' }),
+            .meta({ description: 'Name of the account, unique among the accounts. AUM is the account of `aum`.' }),
           cash: z.number().min(0).max(1e15).default(0).meta({ description: 'Cash in the currency of the index.' }),
           holdings: z
             .array(PackHolding)
@@ -52,17 +52,16 @@ export const RebalancePackRequest = defineObject(() => ({
     .max(1e15)
     .nullable()
     .default(null)
-    .meta({ description: 'Adds the account AUM with this amount of cash, for a purchase of the whole index.' }),
-  lot_sizes: z
-    .record(AssetIdentifier, z.int().min(1).max(1e9))
-    .default({})
-    .meta({ description: 'Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1.' }),
+    .meta({ description: 'Adds the account AUM with this amount of cash, which buys the whole index.' }),
+  lot_sizes: z.record(AssetIdentifier, z.int().min(1).max(1e9)).default({}).meta({
+    description: 'Lot size in shares, by identifier. The resulting holdings are multiples of the lot. Default: 1.',
+  }),
   participation: z
     .number()
     .gt(0)
     .max(1)
     .default(0.1)
-    .meta({ description: 'Maximum share of the daily volume that is traded.' }),
+    .meta({ description: 'Maximum fraction of the daily volume that is traded.' }),
   adv_sessions: z
     .int()
     .min(1)
@@ -71,18 +70,13 @@ export const RebalancePackRequest = defineObject(() => ({
     .meta({ description: 'Number of sessions with a price bar in the mean volume.' }),
   cost: z
     .strictObject({
-      spread_bps: z
-        .number()
-        .min(0)
-        .max(10_000)
-        .default(5)
-        .meta({ description: 'Whole spread, of which half is paid.' }),
+      spread_bps: z.number().min(0).max(10_000).default(5).meta({ description: 'Full spread. Half of it is paid.' }),
       impact_bps: z
         .number()
         .min(0)
         .max(10_000)
         .default(10)
-        .meta({ description: 'Market impact of trading a whole day of volume.' }),
+        .meta({ description: 'Market impact of trading the volume of a whole day.' }),
     })
     .prefault({})
     .meta({ id: 'PackCost' }),

@@ -164,7 +164,7 @@ function reportCashShortage(account: string, cash: number, position: number): Fi
   return {
     severity: 'warning',
     code: 'OUT_OF_RANGE',
-    message: `The account ${account} is left with negative cash of ${cash}: its sales do not cover costs and debts.`,
+    message: `The account ${account} has negative cash of ${cash} after the trades: its sales do not cover costs and debts.`,
     path: `accounts[${position}].cash`,
   };
 }
@@ -178,7 +178,7 @@ function reportMissingVolume(names: readonly KnownSecurity[]): Finding[] {
     {
       severity: 'warning',
       code: 'UNKNOWN_FIELD_NAME',
-      message: `The data contains no volume for ${first}${others}: their impact counts as 0, and their days to trade are unknown.`,
+      message: `The data contains no volume for ${first}${others}. Their market impact is treated as 0, and their days to trade are unknown.`,
       path: '',
       count: without.length,
       places: without.slice(0, 5),

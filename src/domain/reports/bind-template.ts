@@ -57,7 +57,7 @@ function needsIndex(block: ReportBlock): boolean {
 
 function reportUnboundBlock({ kind }: ReportBlock, position: number): Finding {
   const path = `blocks[${position}].index_id`;
-  const message = `${path} is required, or index_id or index_ids of the request: a ${kind} block shows the run of an index.`;
+  const message = `${path} is required, or index_id or index_ids of the request, because a ${kind} block shows the run of an index.`;
   return { severity: 'error', code: 'REQUIRED', path, message };
 }
 
@@ -66,20 +66,20 @@ export const requestsIndices = ({ blocks }: ReportTemplateDocument): boolean => 
 
 function refuseNothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
   const path = 'index_ids';
-  const message = `${path} is given, but no block of the template ${id} uses it: all blocks that show a run have their own index.`;
+  const message = `${path} is present, but no block of the template ${id} uses it. All blocks that show a run have an index.`;
   return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
 }
 
 function reportBothIndexFields({ index_id: id, index_ids: ids }: RequestedIndices): Finding[] {
   if (ids === null) return [];
   if (id !== null) {
-    const message = 'Only one of index_id and index_ids may be given.';
+    const message = 'Only one of index_id and index_ids can be present.';
     return [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'index_ids', message }];
   }
   return ids.flatMap((own, i): Finding[] => {
     const first = ids.indexOf(own);
     if (first === i) return [];
-    const message = `index_ids[${i}] is ${own}, like index_ids[${first}].`;
+    const message = `index_ids[${i}] is ${own}, the same index as index_ids[${first}].`;
     return [{ severity: 'error', code: 'DUPLICATE_ID', path: `index_ids[${i}]`, message, value: own }];
   });
 }

@@ -3,14 +3,12 @@ import { Id } from '../schema/shape.js';
 
 /** Common fields of all blocks of a report. */
 export const blockFields = {
-  title: z.string().max(200).nullable().default(null).meta({ description: 'Printed above the block.' }),
-  index_id: Id.nullable()
-    .default(null)
-    .meta({ description: 'Index (or strategy) whose latest run the block shows at rendering.' }),
+  title: z.string().max(200).nullable().default(null).meta({ description: 'Title that is printed above the block.' }),
+  index_id: Id.nullable().default(null).meta({ description: 'Index (or strategy) whose latest run the block shows.' }),
   width: z
     .enum(['full', 'half'])
     .default('full')
-    .meta({ description: 'Two consecutive half blocks are placed side by side.' }),
+    .meta({ description: 'Width of the block. Two consecutive half blocks are placed next to each other.' }),
 };
 
 /** Use of a stored run by a block: never, only if the block has an index, or always. */

@@ -19,13 +19,11 @@ export const ReportPage = defineObject(() => ({
 export type ReportPage = z.infer<typeof ReportPage>;
 
 export const ReportTemplateDocument = defineObject(() => ({
-  template_id: Id.meta({ description: 'Used in the URL.' }),
+  template_id: Id.meta({ description: 'Id of the template, which is part of its URL.' }),
   name: z.string().min(1).max(200).meta({ description: 'Title of the rendered report.' }),
-  blocks: z
-    .array(ReportBlock)
-    .max(LIMITS.MAX_REPORT_BLOCKS)
-    .default([])
-    .meta({ description: 'Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.' }),
+  blocks: z.array(ReportBlock).max(LIMITS.MAX_REPORT_BLOCKS).default([]).meta({
+    description: 'Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered.',
+  }),
   page: ReportPage.prefault({}),
 })).meta({ id: 'ReportTemplateDocument' });
 export type ReportTemplateDocument = z.infer<typeof ReportTemplateDocument>;

@@ -3,7 +3,7 @@ export const ESTIMATOR_SETTINGS = {
   factors: { readers: ['statistical'], help: 'Number of principal components. Default: 10.' },
   eigenvalue_simulations: {
     readers: ['newey_west', 'industries', 'styles'],
-    help: 'Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment.',
+    help: 'Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment.',
   },
   threshold: { readers: ['gerber'], help: 'Size of a joint move in standard deviations. Default: 0.5.' },
   lags: { readers: ['newey_west'], help: 'Number of autocovariances. Default: 5.' },
@@ -14,11 +14,11 @@ export const ESTIMATOR_SETTINGS = {
   },
   intensity: {
     readers: ['shrinkage'],
-    help: 'Weight on the target; 0 gives the sample covariance, null to use intensity_method.',
+    help: 'Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method.',
   },
   intensity_method: {
     readers: ['shrinkage'],
-    help: 'Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data.',
+    help: 'Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data.',
     choices: ['shape', 'ledoit_wolf'],
   },
   half_life: {

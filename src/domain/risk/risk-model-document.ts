@@ -63,11 +63,11 @@ export const estimatorFields = {
 export const RiskModelRequest = defineObject(() => ({
   identifiers: z.array(AssetIdentifier).default([]).meta({
     description:
-      'Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar.',
+      'Securities of the estimate. Duplicates are counted once. Empty: the securities of index_id. The sessions are the days on which at least one of the securities has a price on any exchange, not the sessions of a calendar.',
   }),
   index_id: Id.nullable().default(null).meta({
     description:
-      'Use the last holdings in the latest run of this index; sessions are those of the calendar of the index.',
+      'Index whose latest run provides the securities: its last holdings. The sessions are those of the calendar of the index.',
   }),
   start: IsoDate.nullable()
     .default(null)
@@ -87,7 +87,8 @@ export const RiskModelRequest = defineObject(() => ({
     .default('constant_correlation')
     .meta({ description: describeSetting('target') }),
   repair: z.boolean().default(false).meta({
-    description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
+    description:
+      'True replaces negative eigenvalues by 0 if the result is not positive semi-definite. The diagonal does not change.',
   }),
   intensity_method: z
     .enum(ESTIMATOR_SETTINGS.intensity_method.choices)
@@ -111,19 +112,19 @@ export const RiskDiagnosticsPayload = defineObject(() => ({
   assets: z.int(),
   observations: z.int().meta({
     description:
-      'Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.',
+      'Number of sessions after incomplete sessions were excluded; for a model by identifiers, number of days of the data. 0 for an imported model.',
   }),
   average_correlation: z.number().meta({
-    description: 'Mean off-diagonal correlation of the served matrix; 0 for a single security.',
+    description: 'Mean off-diagonal correlation of the returned matrix; 0 for a single security.',
   }),
   condition_number: z.number().meta({
     description:
-      'Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision.',
+      'Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision.',
   }),
   intensity: z
     .number()
     .nullable()
-    .meta({ description: 'Weight on the target; 0 is the sample covariance, null without a target.' }),
+    .meta({ description: 'Weight of the target. 0 is the sample covariance; null if there is no target.' }),
   positive_semi_definite: z.boolean(),
   repaired: z.boolean(),
   smallest_eigenvalue: z.number(),
@@ -134,19 +135,23 @@ export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;
 export const FactorModelPayload = defineObject(() => ({
   r_squared: z.number().nullable().meta({
     description:
-      'Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model.',
+      'Mean fraction of the cross-sectional variance that the factors explain; for principal components, their fraction of all variances. Null for an imported model.',
   }),
   factors: z
     .array(
       z.strictObject({
-        factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component; as imported.' }),
-        volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
+        factor: z.string().meta({
+          description:
+            'MARKET, a sector, a style or a principal component; for an imported model, the name of the factor.',
+        }),
+        volatility: z.number().meta({ description: 'Annualised volatility of the return of the factor.' }),
         mean_t_statistic: z.number().nullable().meta({
-          description: 'Mean magnitude over the sessions; null for a principal component and for an imported model.',
+          description:
+            'Mean absolute t-statistic over the sessions; null for a principal component and for an imported model.',
         }),
         significant_share: z.number().nullable().meta({
           description:
-            'Share of the sessions on which that is above 2; null for a principal component and for an imported model.',
+            'Fraction of the sessions with an absolute t-statistic above 2; null for a principal component and for an imported model.',
         }),
       }),
     )
@@ -160,11 +165,13 @@ export const ImportedModelPayload = defineObject(() => ({
   dates: z
     .array(
       z.strictObject({
-        date: z.string().meta({ description: 'Day from which the model is in force.' }),
+        date: z.string().meta({ description: 'Day from which the model applies.' }),
         assets: z.int().meta({ description: 'Securities of the date.' }),
         repaired: z.boolean(),
         smallest_eigenvalue: z.number(),
-        lacks: z.array(z.string()).meta({ description: 'Securities of other dates without a covariance.' }),
+        lacks: z
+          .array(z.string())
+          .meta({ description: 'Securities of other dates that have no covariance on this date.' }),
       }),
     )
     .meta({ description: 'Ascending.' }),

@@ -7,14 +7,17 @@ import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 export const missing = z.enum(['exclude', 'include']).default('exclude').meta({
   label: 'Missing values',
-  help: 'Treatment of a security whose datapoint is missing; a ranking places an included one last.',
+  help: 'Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.',
 });
 
-export const ascending = z.boolean().default(false).meta({ label: 'Ascending', help: 'Smallest values first.' });
+export const ascending = z
+  .boolean()
+  .default(false)
+  .meta({ label: 'Ascending', help: 'True ranks the smallest values first.' });
 
 export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
   label: 'Group by',
-  help: 'Column whose values define groups that are decided separately; securities without a value form one group.',
+  help: 'Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group.',
 });
 
 /** Parameter with the name of a datapoint, whose latest value is used. */
@@ -32,7 +35,7 @@ export const pluginName = z.string().min(1).max(64).meta({
  */
 export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]).meta({
   label: 'Field',
-  help: 'Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.',
+  help: 'Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.',
   ref: 'Datapoint',
   format: 'expression',
 });
@@ -53,7 +56,7 @@ export const identifiers = z
 export const defineWindow = (fallback: number) =>
   z.int().min(1).max(LAG_SESSIONS_MAX).default(fallback).meta({
     label: 'Window',
-    help: 'Trailing sessions up to the decision date; those without a price bar are skipped.',
+    help: 'Number of trailing sessions up to the decision date. Sessions without a price bar are skipped.',
     unit: 'sessions',
   });
 

@@ -8,7 +8,7 @@ interface ThresholdWords {
 export const THRESHOLDS = {
   minimum: { help: 'minimum value', words: '' },
   maximum: { help: 'maximum value', words: '' },
-  incumbent_minimum: { help: 'minimum value of a constituent', words: '' },
+  incumbent_minimum: { help: 'minimum value for a constituent', words: '' },
   minimum_years: { help: 'minimum number of years with a dividend', words: '' },
   comparison: { help: 'comparison value', words: '' },
   count: { help: 'last rank that is kept', words: '' },
@@ -23,11 +23,11 @@ export const THRESHOLDS = {
     help: 'last rank at which a constituent stays, within the upper band',
     words: ', the upper band of the coverage',
   },
-  enter_rank: { help: 'last rank at which a newcomer always enters', words: ', the enter rank' },
-  exit_rank: { help: 'last rank at which a constituent may stay', words: ', the exit rank of constituents' },
+  enter_rank: { help: 'last rank at which a new security always enters', words: ', the enter rank' },
+  exit_rank: { help: 'last rank at which a constituent can stay', words: ', the exit rank of constituents' },
   places: {
-    help: 'rank of the constituent that took the last place, if none was left for lower ranks',
-    words: ', because no places for constituents were left',
+    help: 'rank of the last constituent that stayed before the count was reached',
+    words: ', because the count was already reached',
   },
   fill_up: { help: 'rank of the last security that completed the count', words: ', because the count was complete' },
 } as const satisfies Readonly<Record<string, ThresholdWords>>;

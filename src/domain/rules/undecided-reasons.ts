@@ -15,7 +15,8 @@ export function refuseNothingSurvives(
   { cross, pipeline, verdicts }: SelectionOutcome,
 ): FailedDecision {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  if (last.ruleId === null) return createUndecided('empty', 'universe', ['The universe has no security with a price.']);
+  if (last.ruleId === null)
+    return createUndecided('empty', 'universe', ['The universe contains no security with a price.']);
   const position = last.position - 1;
   const lacking = { cross, columns: verdicts[position]!.scope.columns, reads: pipeline.rules[position]!.rule.reads };
   const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;

@@ -71,6 +71,6 @@ export function computeScenario(market: ScenarioMarket, scenario: Scenario, plac
 function listUnreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
   if (terms.regression_sessions === REGRESSION_SESSIONS || !isShockedDirectly(market, terms)) return [];
   const path = `${terms.path}.regression_sessions`;
-  const message = `${path} has no effect: every shock is of a holding or a group, which applies directly.`;
+  const message = `${path} has no effect, because every shock applies directly to a holding or a group.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message, value: terms.regression_sessions }];
 }

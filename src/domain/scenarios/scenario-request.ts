@@ -26,7 +26,10 @@ const WindowScenario = defineObject(() => ({
         message: `is ${end}, before start ${start}`,
       });
     })
-    .meta({ description: 'Buy-and-hold return from the close before `start` to the close of `end`.' }),
+    .meta({
+      description:
+        'Past window. The return is that of a buy-and-hold portfolio from the close before `start` to the close of `end`.',
+    }),
 })).meta({ id: 'WindowScenario' });
 
 const ShockScenario = defineObject(() => ({
@@ -39,7 +42,7 @@ const ShockScenario = defineObject(() => ({
     })
     .meta({
       description:
-        'Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.',
+        'Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.',
     }),
   regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
 })).meta({ id: 'ShockScenario' });
@@ -62,7 +65,7 @@ export const ScenarioList = z
         path: [position, 'name'],
         input: own,
         params: { finding: 'DUPLICATE_ID', isWhole: true },
-        message: `is ${own}, like scenarios[${earlier}].name`,
+        message: `is ${own}, the same name as scenarios[${earlier}].name`,
       });
     });
   });
@@ -70,7 +73,7 @@ export const ScenarioList = z
 export const ScenarioRequest = defineObject(() => ({
   as_of: IsoDate.nullable()
     .default(null)
-    .meta({ description: 'Date of the composition. Default: the last of the run.' }),
+    .meta({ description: 'Date of the composition. Default: the last date of the run.' }),
   by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column of groups and proxies.' }),
   scenarios: ScenarioList,
 })).meta({ id: 'ScenarioRequest' });

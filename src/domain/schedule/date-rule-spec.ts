@@ -13,7 +13,7 @@ const MONTHLY = ['last_session', 'nth_weekday', 'day_of_month'];
 export const DateRule = defineObject(() => ({
   rule: z.enum(DATE_RULES).meta({
     label: 'Rule',
-    help: 'A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the previous session.',
+    help: 'Date rule: a number of sessions before the effective date; the last session, a weekday or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session.',
   }),
   sessions: z
     .int()
@@ -32,7 +32,7 @@ export const DateRule = defineObject(() => ({
     .optional()
     .meta({
       label: 'Months before',
-      help: 'Number of months before that of the effective date. Default: 1 for last_session, otherwise 0.',
+      help: 'Number of months before the month of the effective date. Default: 1 for last_session, otherwise 0.',
       when: [{ rule: MONTHLY }],
     }),
   nth: z
@@ -42,7 +42,7 @@ export const DateRule = defineObject(() => ({
     .optional()
     .meta({
       label: 'Which weekday',
-      help: 'Number of the weekday in the month, from 1; 5 is the last.',
+      help: 'Number of the weekday in the month, from 1. 5 is the last one.',
       when: [{ rule: ['nth_weekday'] }],
     }),
   weekday: z
@@ -50,7 +50,11 @@ export const DateRule = defineObject(() => ({
     .min(0)
     .max(4)
     .optional()
-    .meta({ label: 'Weekday', help: '0 Monday to 4 Friday.', when: [{ rule: ['nth_weekday', 'weekday_before'] }] }),
+    .meta({
+      label: 'Weekday',
+      help: 'Weekday: 0 is Monday, 4 is Friday.',
+      when: [{ rule: ['nth_weekday', 'weekday_before'] }],
+    }),
   day: z
     .int()
     .min(1)
@@ -58,7 +62,7 @@ export const DateRule = defineObject(() => ({
     .optional()
     .meta({
       label: 'Day of the month',
-      help: 'Clipped to the end of the month.',
+      help: 'Day of the month. In a shorter month, the last day is used.',
       when: [{ rule: ['day_of_month'] }],
     }),
   weeks: z
@@ -101,6 +105,6 @@ export const PhaseSpec = defineObject(() => ({
     .min(1)
     .max(PHASE_CLOSES_MAX)
     .optional()
-    .meta({ label: 'Increments', help: 'Increment of each close, summing to 1; instead of a number of closes.' }),
+    .meta({ label: 'Increments', help: 'Increment of each close, with a sum of 1. Replaces the number of closes.' }),
 })).meta({ id: 'PhaseSpec' });
 export type PhaseSpec = z.infer<typeof PhaseSpec>;

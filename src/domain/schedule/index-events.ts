@@ -7,11 +7,11 @@ import { listIndexDates, type IndexSchedule } from './index-schedule.js';
 
 /** Kinds of events, in the order in which the events of a day are listed. */
 export const EVENT_KINDS = {
-  holiday: 'a weekday on which the exchange is closed',
-  closure: 'a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session',
-  announcement: 'the session on which a composition is announced, if that is before it takes effect',
-  effective: 'the date on which a rebalance takes effect, at its close',
-  expiry: 'the third Friday of March, June, September and December, or the previous session: expiry of index futures',
+  holiday: 'weekday on which the exchange is closed',
+  closure: 'recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session',
+  announcement: 'session on which a composition is announced, if it is before the effective date',
+  effective: 'date on which a rebalance takes effect, at its close',
+  expiry: 'expiry of index futures: the third Friday of March, June, September and December, or the previous session',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;
 

@@ -15,7 +15,7 @@ export const RebalanceSpec = defineObject(() => ({
   anchor: z
     .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
     .default('last_session')
-    .meta({ label: 'Day', help: 'Day inside each period.', when: [{ frequency: ANCHORED }] }),
+    .meta({ label: 'Day', help: 'Day within each period.', when: [{ frequency: ANCHORED }] }),
   months: z
     .array(z.int().min(1).max(12))
     .min(1)
@@ -24,7 +24,7 @@ export const RebalanceSpec = defineObject(() => ({
     .default(null)
     .meta({
       label: 'Months',
-      help: '1 to 12. Default: those of the frequency.',
+      help: 'Months from 1 to 12. Default: the months of the frequency.',
       when: [{ frequency: ANCHORED }],
     }),
   weekday: z
@@ -35,7 +35,7 @@ export const RebalanceSpec = defineObject(() => ({
     .default(null)
     .meta({
       label: 'Weekday',
-      help: '0 Monday to 4 Friday.',
+      help: 'Weekday: 0 is Monday, 4 is Friday.',
       when: [{ frequency: ['weekly'] }, { frequency: ANCHORED, anchor: ['nth_weekday'] }],
     }),
   nth: z
@@ -46,7 +46,7 @@ export const RebalanceSpec = defineObject(() => ({
     .default(null)
     .meta({
       label: 'Which weekday',
-      help: 'Number of the weekday in the month, from 1; 5 is the last.',
+      help: 'Number of the weekday in the month, from 1. 5 is the last one.',
       when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
     }),
   day: z
@@ -57,7 +57,7 @@ export const RebalanceSpec = defineObject(() => ({
     .default(null)
     .meta({
       label: 'Day of the month',
-      help: 'Clipped to the end of the month.',
+      help: 'Day of the month. In a shorter month, the last day is used.',
       when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
     }),
   roll: z
@@ -65,7 +65,7 @@ export const RebalanceSpec = defineObject(() => ({
     .default('following')
     .meta({
       label: 'If it is not a session',
-      help: 'Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.',
+      help: 'Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session.',
       when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
     }),
   effective_lag: z
@@ -73,26 +73,26 @@ export const RebalanceSpec = defineObject(() => ({
     .min(0)
     .max(60)
     .default(0)
-    .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
+    .meta({ label: 'Notice', help: 'Number of sessions from the decision to the effective date.', unit: 'sessions' }),
   weights_as: z.enum(['shares', 'weights']).default('shares').meta({
     label: 'Weights as',
-    help: 'Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).',
+    help: 'Target weights are converted to index shares at the closes of the pricing date, and drift until the effective date (shares), or apply exactly at the effective close (weights).',
   }),
   reference: DateRule.optional().meta({
     label: 'Reference date',
-    help: 'Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.',
+    help: 'Date up to which selection and weighting read data. Default: the notice in sessions before the effective date.',
   }),
   announcement: DateRule.optional().meta({
     label: 'Announcement',
-    help: 'On or after the reference date and before the effective date. Default: the reference date.',
+    help: 'Announcement date, on or after the reference date and before the effective date. Default: the reference date.',
   }),
   pricing_date: DateRule.optional().meta({
     label: 'Pricing date',
-    help: 'Closes of this date convert target weights into index shares. Default: the reference date.',
+    help: 'Pricing date, at whose closes target weights are converted to index shares. Default: the reference date.',
   }),
   phase: PhaseSpec.optional().meta({
     label: 'Phase',
-    help: 'Spreads the rebalance over several closes from the effective date on. Default: one close.',
+    help: 'Closes over which the rebalance is spread, beginning with the effective date. Default: one close.',
   }),
   dates: z
     .array(IsoDate)

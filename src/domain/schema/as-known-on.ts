@@ -5,7 +5,7 @@ import { isMoment, MOMENT } from '../time/moment.js';
 const MOMENT_OR_VERSION = /^([1-9]\d{0,8}|\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?)$/;
 const message = 'must be a version, a date or a time, such as 12, 2024-01-31 or 2024-01-31T17:30:00Z';
 const description =
-  'Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.';
+  'Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).';
 
 /** Point in time or version whose data are used. Default: the last version. */
 export const AsKnownOn = z

@@ -8,7 +8,7 @@ export const requireOneOfEach =
   (value: Readonly<Record<Member, unknown>>, context: z.RefinementCtx): void => {
     for (const [one, other] of pairs) {
       if ((value[one] === null) !== (value[other] === null)) continue;
-      const which = value[one] === null ? 'neither is given' : 'both are given';
+      const which = value[one] === null ? 'neither is present' : 'both are present';
       context.addIssue({
         code: 'custom',
         path: [one],
@@ -34,8 +34,8 @@ export const requireExactlyOne =
     const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
     if (isGiven(first) !== isGiven(second)) return;
     const which = isGiven(first)
-      ? `both are given, ${JSON.stringify(first)} and ${JSON.stringify(second)}`
-      : 'neither is given';
+      ? `both are present, ${JSON.stringify(first)} and ${JSON.stringify(second)}`
+      : 'neither is present';
     context.addIssue({
       code: 'custom',
       path: one.split('.'),

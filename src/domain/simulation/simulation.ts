@@ -11,7 +11,7 @@ export const SIMULATION_METHODS = ['block_bootstrap', 'gaussian_factor'] as cons
 export const SimulationRequest = defineObject(() => ({
   method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
     description:
-      '`block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
+      'Method. `block_bootstrap`: blocks of consecutive returns of the run. `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
   }),
   horizon: z
     .int()
@@ -24,21 +24,20 @@ export const SimulationRequest = defineObject(() => ({
     .min(1)
     .max(LIMITS.MAX_SIMULATION_PATHS)
     .default(10_000)
-    .meta({ description: 'Number of paths; it determines the time, and the memory with 28 bytes each.' }),
+    .meta({ description: 'Number of paths. It determines the computing time and the memory (28 bytes per path).' }),
   block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({
-    description: 'Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor.',
+    description: 'Number of sessions in a block, at most the number of returns of the run. Ignored by gaussian_factor.',
   }),
-  seed: z
-    .int()
-    .min(0)
-    .default(0)
-    .meta({ description: 'Equal seeds give equal paths, on any machine and any number of workers.' }),
+  seed: z.int().min(0).default(0).meta({
+    description:
+      'Seed of the random numbers. Equal seeds give equal paths, on any machine and for any number of workers.',
+  }),
   percentiles: z
     .array(z.number().gt(0).lt(1))
     .min(1)
     .max(25)
     .default([0.05, 0.25, 0.5, 0.75, 0.95])
-    .meta({ description: 'Percentiles as shares of the paths that end below; duplicates count once.' }),
+    .meta({ description: 'Percentiles, as fractions of the paths. Duplicates are counted once.' }),
   level: z
     .number()
     .gt(0)
@@ -50,7 +49,7 @@ export const SimulationRequest = defineObject(() => ({
     .min(1)
     .max(20)
     .default(5)
-    .meta({ description: 'Number of principal components of the factor model; ignored by block_bootstrap.' }),
+    .meta({ description: 'Number of principal components of the factor model. Ignored by block_bootstrap.' }),
 })).meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
 

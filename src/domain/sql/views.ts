@@ -24,7 +24,7 @@ export type ListViewName = (typeof LIST_VIEWS)[number];
 
 export type SqlViewName = RunViewName | MarketViewName | ListViewName;
 
-const INDEX_ID = { index_id: textColumn('Index or strategy.') };
+const INDEX_ID = { index_id: textColumn('Id of the index or strategy.') };
 
 export const listRunViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
@@ -37,7 +37,7 @@ export const PRICE_KEYS = {
 export const ACTION_COLUMNS = {
   identifier: textColumn('Security.'),
   type: textColumn('Type of the action, such as DIVIDEND or SPLIT.'),
-  value: numberColumn('Cash per share, multiplier of shares or ratio, by type.'),
+  value: numberColumn('Cash per share, share-count multiplier or ratio, depending on the type.'),
   ex_date: dateColumn('Ex-date.'),
   pay_date: dateColumn('Payment date.'),
   status: textColumn('announced, paid or cancelled.'),
@@ -66,14 +66,14 @@ export const LIST_COLUMNS = {
   runs: {
     ...INDEX_ID,
     run_id: textColumn('Id of the newest run.'),
-    name: textColumn('Name of the index or strategy at that time.'),
+    name: textColumn('Name of the index or strategy at the time of the run.'),
     run_at: textColumn('Time of the run.'),
     start: dateColumn('First date.'),
     end: dateColumn('Last date.'),
     index_version: countColumn('Version of the definition.'),
     store_id: textColumn('Data store.'),
-    store_version: countColumn('Version of its content.'),
-    store_content_hash: textColumn('SHA-256 of its content.'),
+    store_version: countColumn('Version of the data.'),
+    store_content_hash: textColumn('SHA-256 of the data.'),
     engine_version: textColumn('Version of the program.'),
   },
 } as const satisfies Readonly<Record<ListViewName, Columns>>;
@@ -97,7 +97,7 @@ export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; re
   },
   indices: { help: 'Stored indices.', columns: LIST_COLUMNS.indices },
   runs: {
-    help: 'The newest run of each index and strategy; the tables of runs contain these.',
+    help: 'Newest run of each index and strategy. The views of runs contain these runs.',
     columns: LIST_COLUMNS.runs,
   },
 };

@@ -70,7 +70,7 @@ export function constrainRebalances({
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw refuseFirst(rebalance, refuseInfeasible(solver.solvers, solve));
       const { finding } = explainUnsolved(solver.solvers, solve);
-      const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`;
+      const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, and the previous weights stay: ${finding.message}`;
       findings.push(
         ...addRebalanceDate([{ ...finding, severity: 'warning', path: CONSTRAINTS_PATH, message }], rebalance.date),
       );

@@ -9,18 +9,19 @@ const shared = {
     .min(2)
     .max(16)
     .default(10)
-    .meta({ description: 'Number of groups of equal length into which time is cut.' }),
+    .meta({ description: 'Number of groups of equal length into which time is divided.' }),
   select_by: z
     .enum(FOLD_RANKINGS)
     .default('sharpe_ratio')
-    .meta({ description: 'Metric that chooses a variant in sample; the first of equal ones is chosen.' }),
+    .meta({ description: 'Metric by which a variant is selected in sample. The first of equal variants is selected.' }),
   purge: z.int().min(0).max(252).default(1).meta({
     description:
-      'Number of sample sessions excluded next to every test, because closes of one day occur at different times.',
+      'Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times.',
     unit: 'sessions',
   }),
   embargo: z.int().min(0).max(252).nullable().default(null).meta({
-    description: 'Number of further sample sessions excluded after every test; null for 1 % of all, rounded up.',
+    description:
+      'Number of further sample sessions that are excluded after every test. Null: 1 % of all sessions, rounded up.',
     unit: 'sessions',
   }),
 };
@@ -29,7 +30,8 @@ const CombinatorialFolds = defineObject(() => ({
   method: z.literal('combinatorial'),
   ...shared,
   test_groups: z.int().min(1).max(15).default(2).meta({
-    description: 'Number of groups in every test: each choice of them is a split, and the other groups are its sample.',
+    description:
+      'Number of groups in every test. Each combination of them is a split, and all other groups are its sample.',
   }),
 }))
   .superRefine(({ groups, test_groups: testGroups }, context) => {
@@ -51,7 +53,7 @@ const CombinatorialFolds = defineObject(() => ({
   .meta({
     id: 'CombinatorialFolds',
     description:
-      'Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths.',
+      'Combinatorial purged cross-validation. Every combination of test groups is a split, and the tests are joined to several complete paths.',
   });
 
 const WalkForwardFolds = defineObject(() => ({
@@ -66,7 +68,8 @@ const WalkForwardFolds = defineObject(() => ({
     .default(1)
     .meta({ description: 'Number of groups in the sample before the first test.' }),
   window: z.enum(['expanding', 'rolling']).default('expanding').meta({
-    description: '`expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it.',
+    description:
+      '`expanding`: the sample is everything before the test. `rolling`: the sample is the last `train_groups` groups before the test.',
   }),
 }))
   .superRefine(({ groups, train_groups: trainGroups }, context) => {
@@ -80,7 +83,7 @@ const WalkForwardFolds = defineObject(() => ({
   })
   .meta({
     id: 'WalkForwardFolds',
-    description: 'Every group after the first sample is tested with the earlier groups as sample.',
+    description: 'Every group after the first sample is tested. The earlier groups are its sample.',
   });
 
 /** Method of splitting time: variants are chosen on one part of a split and tested on the other. */

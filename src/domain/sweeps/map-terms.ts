@@ -28,6 +28,6 @@ export function createMapTerms(variation: Variation, rankBy: RankingName): MapTe
     for (const [pointer, value] of Object.entries(patch)) add(pointer, value);
   for (const [pointer, all] of Object.entries(variation.grid ?? {})) for (const value of all) add(pointer, value);
   const parameters = Array.from(values, ([pointer, own]) => ({ pointer, values: [...own.values()] }));
-  const sentence = `If a map omits parameters, a cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over their values; fix them to show one slice.`;
+  const sentence = `If a map omits parameters, a cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over their values. Fix these parameters to show a single variant.`;
   return { aggregation: 'first_by_rank', sentence, parameters };
 }

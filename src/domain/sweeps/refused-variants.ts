@@ -71,7 +71,7 @@ const createMoreFinding = (path: string, count: number): Finding => ({
   severity: 'error',
   code: 'MORE_FINDINGS',
   path,
-  message: `${count} more errors are not listed.`,
+  message: `${count} further errors are not listed.`,
   count,
 });
 

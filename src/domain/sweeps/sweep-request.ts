@@ -21,21 +21,23 @@ export const SweepTerms = BacktestFields.omit({ benchmark: true }).meta({ id: 'S
 
 /** Request of a sweep: a base, and the changes of its variants. */
 export const SweepRequest = defineObject(() => ({
-  sweep_id: Id.nullable().default(null).meta({ description: 'Second half of the id of the job. Default: generated.' }),
+  sweep_id: Id.nullable()
+    .default(null)
+    .meta({ description: 'Id of the sweep, which is part of the id of the job. Default: a generated id.' }),
   as_known_on: AsKnownOn,
-  index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
+  index_id: Id.nullable().default(null).meta({ description: 'Id of a stored index that is the base.' }),
   document: z
     .record(z.string(), z.unknown())
     .nullable()
     .default(null)
-    .meta({ description: 'Or an IndexDocument as the base.' }),
-  request: SweepTerms.prefault({}).meta({ description: 'Terms of the backtests.' }),
+    .meta({ description: 'IndexDocument that is the base, instead of index_id.' }),
+  request: SweepTerms.prefault({}).meta({ description: 'Settings of the backtests.' }),
   strategy: SweepStrategy.nullable()
     .default(null)
-    .meta({ description: 'Terms of a strategy that follows the index. Default: the index is held.' }),
+    .meta({ description: 'Settings of a strategy that follows the index. Default: the index is held.' }),
   grid: z.record(z.string(), z.array(z.unknown()).min(1).max(LIMITS.MAX_SWEEP_VARIANTS)).nullable().default(null).meta({
     description:
-      'Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.',
+      'Values by JSON pointer. Every combination is a variant, and the last pointer varies fastest. Pointers begin with /document, /request or /strategy.',
   }),
   patches: z
     .array(Patch)
@@ -43,17 +45,17 @@ export const SweepRequest = defineObject(() => ({
     .max(LIMITS.MAX_SWEEP_PATCHES)
     .nullable()
     .default(null)
-    .meta({ description: 'Or a list of variants, each as values by JSON pointer.' }),
+    .meta({ description: 'List of variants, each with values by JSON pointer, instead of grid.' }),
   rank_by: z
     .enum(RANKING_NAMES)
     .default('sharpe_ratio')
-    .meta({ description: 'Metric of the ranking; ties keep the order of the variants.' }),
+    .meta({ description: 'Metric of the ranking. Equal variants keep their order.' }),
   partitions: z.int().min(2).max(16).multipleOf(2).default(16).meta({
     description:
-      'Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once.',
+      'Number of blocks of time into which the estimate of overfitting divides the returns. Every half of the blocks selects one variant.',
   }),
   folds: SweepFolds.nullable().default(null).meta({
-    description: 'Splits of time to test the choice among the variants out of sample; null for no test.',
+    description: 'Splits of time that test the selection out of sample; null for no test.',
   }),
 }))
   .superRefine(
@@ -64,6 +66,6 @@ export const SweepRequest = defineObject(() => ({
   )
   .meta({
     id: 'SweepRequest',
-    description: 'Exactly one of index_id and document, and exactly one of grid and patches.',
+    description: 'Exactly one of index_id and document, and exactly one of grid and patches, are required.',
   });
 export type SweepRequest = z.infer<typeof SweepRequest>;

@@ -193,7 +193,7 @@ function applySetting(parts: Record<string, unknown>, { text, value, path }: Set
       severity: 'error',
       code: 'UNKNOWN_FIELD_NAME',
       path: at,
-      message: `${text} leads nowhere: the base has no value at ${unreachable.at}.`,
+      message: `${text} does not exist: the base has no value at ${unreachable.at}.`,
       ...keepSmallValue(text),
     },
   ];

@@ -104,7 +104,7 @@ const isForAgents = ({ name, description: help }: Parameter): boolean =>
   name !== 'callback' &&
   name !== 'priority' &&
   name !== 'If-Match' &&
-  !(name === 'format' && help === 'Instead of `Accept`.');
+  !(name === 'format' && help === 'Format of the response. It replaces `Accept`.');
 
 /** Derives the argument name: `X-Change-Note` becomes `change_note`. */
 const getArgument = ({ name, in: place }: Parameter): string =>

@@ -74,5 +74,5 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
 }
 
 function refuseUnanswered(cause: unknown): never {
-  throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not answer.', null, { cause });
+  throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not respond.', null, { cause });
 }

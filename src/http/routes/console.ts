@@ -34,11 +34,15 @@ const page = {
 /** Pages of the console, outside the contract: they contain no data and need no key. */
 export const consoleRoutes = defineRoutes({
   getConsole: { ...page, path: '/', summary: 'The console.' },
-  getConsolePage: { ...page, path: '/console/*', summary: 'A page of the console, at an address to share.' },
+  getConsolePage: {
+    ...page,
+    path: '/console/*',
+    summary: 'Returns a page of the console, at an address that can be shared.',
+  },
   getConsoleAsset: {
     ...page,
     path: '/console/assets/{asset}',
-    summary: 'A script, style, font or picture of the console.',
+    summary: 'Returns a script, style, font or picture of the console.',
     params: defineObject(() => ({ asset: z.string() })),
     success: { status: 200, description: 'The file.' },
   },
@@ -70,7 +74,7 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
       );
     const file = files.page();
     if (file === undefined)
-      throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built; run `npm run build`.');
+      throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built. Run `npm run build`.');
     const { etag, ...reply } = createEncodedReply(file, request);
     return {
       ...reply,

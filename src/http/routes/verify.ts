@@ -19,11 +19,15 @@ const page = {
 
 /** Page that recomputes published closes: it contains no data and needs no key. */
 export const verifyRoutes = defineRoutes({
-  getVerifyPage: { ...page, path: '/verify', summary: 'The page that verifies a published index in the browser.' },
+  getVerifyPage: {
+    ...page,
+    path: '/verify',
+    summary: 'Returns the page that verifies a published index in the browser.',
+  },
   getVerifyFile: {
     ...page,
     path: '/verify/{file}',
-    summary: 'A script or style of that page.',
+    summary: 'Returns a script or style of the verification page.',
     params: defineObject(() => ({ file: z.string() })),
   },
 });

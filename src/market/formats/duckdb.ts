@@ -145,7 +145,7 @@ type Kind = 'integer' | 'double' | 'text';
 /**
  * Yields the rows of a query as they arrive, without storing the whole result: the next chunk is fetched while the
  * previous one is processed.
- * @param kinds of the columns that `integersOf`, `readDoubles` and `textsOf` will read; null for other columns.
+ * @param kinds of the columns that `readIntegers`, `readDoubles` and `readTexts` will read; null for other columns.
  */
 export async function* streamChunks(
   connection: DuckDBConnection,

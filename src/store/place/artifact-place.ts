@@ -30,7 +30,7 @@ export function parseArtifactLocation({ url, cache, aws }: ArtifactSettings): Ar
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
   if (bucket === undefined)
     throw refuse(
-      'The place of results (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
+      'The results storage (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
     );
   const { region, keys } = chooseKeys(aws);
   const endpoint = trimTrailingSlashes(aws.endpoint ?? formatAwsOrigin('s3', region));
@@ -61,4 +61,4 @@ export function describeLocation(place: ArtifactLocation): string {
 
 /** Returns the subject of a sentence about a location, with the setting that specifies it. */
 export const formatLocationSubject = (place: ArtifactLocation): string =>
-  `The place of results, --artifacts ${describeLocation(place)},`;
+  `The results storage, --artifacts ${describeLocation(place)},`;

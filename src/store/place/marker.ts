@@ -91,5 +91,5 @@ async function probeWith({ put, read, remove }: ProbedStore): Promise<void> {
   await put(name, text);
   const result = await read(name);
   await remove(name);
-  if (result !== text) throw new ArtifactStoreFault('The place of results returns other bytes than were written.');
+  if (result !== text) throw new ArtifactStoreFault('The results storage returns other bytes than were written.');
 }

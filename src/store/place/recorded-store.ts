@@ -34,7 +34,7 @@ export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>):
   if (stored === undefined) return undefined;
   const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only by `recordStore`
   if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
-    throw createMismatchRefusal('The record of the place of results in the database cannot be read.');
+    throw createMismatchRefusal('The record of the results storage in the database cannot be read.');
   return { store_id, is_marked, ownership };
 }
 

@@ -111,4 +111,4 @@ async function readFault(storeId: string, { marker, isProbed }: FaultCheck): Pro
 }
 
 /** Subject of faults for clients, without the location of the artifact store, which only the log contains. */
-const FAULT_SUBJECT = 'The place of results';
+const FAULT_SUBJECT = 'The results storage';

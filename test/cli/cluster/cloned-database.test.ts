@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
 
   test('adopt is refused if no option states how to adopt, and for a place that is in use', async () => {
     const without = await runHere(['adopt'], clone);
-    expect(without).toMatchObject({ status: 64, err: expect.stringContaining('one of --take-over and --new-place') });
+    expect(without).toMatchObject({ status: 64, err: expect.stringContaining('either --take-over or --new-place') });
     const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
     const busy = await runHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], own);
     expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });

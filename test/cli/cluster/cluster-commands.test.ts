@@ -155,7 +155,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     ]) {
       const { status, out, err } = await runHere([...words, '--home', home], cluster.environment);
       expect([status, out], words[0]).toEqual([64, '']);
-      expect(err).toContain('--home names a home, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS');
+      expect(err).toContain('--home is set, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS');
     }
   });
 

@@ -22,8 +22,8 @@ export function describeDamage(): void {
       return copy;
     }
 
-    /** Copies the home while no process uses it. */
-    async function copyIdleHome(): Promise<string> {
+    /** Restores the backup to a new home that no process uses. */
+    async function restoreIdleHome(): Promise<string> {
       const other = join(await newFolder(), 'home');
       await runHere(['restore', whole, '--home', other]);
       return other;
@@ -38,7 +38,7 @@ export function describeDamage(): void {
     }
 
     test('is reported part by part, with names and reasons', async () => {
-      const other = await copyIdleHome();
+      const other = await restoreIdleHome();
       const [managed] = await readdir(join(other, 'stores'));
       await flip(join(other, 'stores', managed!, 'market.parquet'));
       const artifacts = await readdir(join(other, 'artifacts'));
@@ -69,7 +69,7 @@ export function describeDamage(): void {
     });
 
     test('with an unreadable store document keeps the folder that the document named', async () => {
-      const other = await copyIdleHome();
+      const other = await restoreIdleHome();
       const before = await readdir(join(other, 'stores'));
       await flipDocument(other, 'main\u0000store\u0000market');
       const again = await startServiceHere(other);

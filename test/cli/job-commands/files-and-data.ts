@@ -46,7 +46,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
     expect((await ask(['export', 'levels'])).err).toContain('--index');
     const both = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('both.xlsx'), '--format', 'csv']);
-    expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means xlsx/)]);
+    expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means the format xlsx/)]);
     const late = await ask(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
     expect([late.status, late.out, late.err]).toEqual([2, '', expect.stringMatching(/2090-01-02 is after .* 20\d\d-/)]);
     const ending = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('levels.pdf')]);

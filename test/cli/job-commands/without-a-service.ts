@@ -123,7 +123,7 @@ export function describeWithoutAService(): void {
       [['bench', '--years', '1'], '--years must be at least 2'],
       [
         ['import', '/', '--url', 'http://127.0.0.1:1', '--data-roots', '/'],
-        '--data-roots applies to a home that the command opens',
+        '--data-roots applies only to a home that the command opens',
       ],
     ])('%j is explained and ends with 64', async (words, message) => {
       const { status, out, err } = await runHere([...words], { DIVISOR_HOME: toPath('unused') });

@@ -4,7 +4,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { zipOf } from '#console/pages/data/zip.js';
-import { count } from '#console/words/numbers.js';
+import { formatCount } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
@@ -135,7 +135,7 @@ export function describeData(desk: () => Desk): void {
     await page.locator('input[type=file]').setInputFiles({ name: 'eod.zip', mimeType: 'application/zip', buffer });
     await page.getByText('Ignored, because they are not tables: read me.pdf.').waitFor();
     const form = page.getByRole('region', { name: 'Format' });
-    await form.getByText(`${count(names.length * DAYS.length)} bars read with the proposed mapping`).waitFor();
+    await form.getByText(`${formatCount(names.length * DAYS.length)} bars read with the proposed mapping`).waitFor();
     await page.getByText('60 files, one mapping').click();
     await page
       .getByRole('table', { name: 'Files of prices' })

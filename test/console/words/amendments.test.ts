@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import {
-  AMENDABLE,
+  AMENDABLE_MEMBERS,
   FIXED_TREATMENT,
-  patchBetween,
+  createPatch,
   sortChanges,
   computeDefinitionsOn,
   addAmendment,
@@ -24,7 +24,7 @@ const editBody = (change: object): JsonObject => ({ ...documentBefore, ...change
 
 describe('changes of a definition with published closes', () => {
   test('are accepted as amendments in the cases that the service lists', () => {
-    expect([AMENDABLE, FIXED_TREATMENT]).toEqual([ALLOWED, FIXED]);
+    expect([AMENDABLE_MEMBERS, FIXED_TREATMENT]).toEqual([ALLOWED, FIXED]);
   });
 
   test('are classified: a title affects no close, a base value and dividends have no date', () => {
@@ -85,7 +85,7 @@ describe('changes of a definition with published closes', () => {
     })).object as fc.Arbitrary<JsonObject>;
     fc.assert(
       fc.property(value, value, (from, to) => {
-        expect(mergePatch(from, patchBetween(from, to))).toEqual(to);
+        expect(mergePatch(from, createPatch(from, to))).toEqual(to);
       }),
     );
   });

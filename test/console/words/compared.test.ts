@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import {
-  calendarYears,
-  drawdownsOf,
-  overlapOf,
-  relativeTo,
-  returnsOf,
+  computeCalendarYears,
+  computeDrawdowns,
+  countOverlap,
+  compareWith,
+  computeReturns,
   computeRolling,
 } from '#console/words/compared.js';
 import { computeValueAtRisk } from '#console/words/tail.js';
@@ -13,8 +13,8 @@ const OWN_LEVELS = [100, 102, 99.96, 104.958, 103.90842];
 const REFERENCE = [100, 101, 98.98, 101.9494, 102.968894];
 
 test('drawdowns are relative to the earlier maximum level, and years begin with the last level of the previous year', () => {
-  expect(drawdownsOf([100, 120, 90, null, 132])).toEqual([0, 0, -0.25, null, 0]);
-  const years = calendarYears(['2023-12-28', '2023-12-29', '2024-06-28', '2024-12-31'], [100, 110, 99, 121]);
+  expect(computeDrawdowns([100, 120, 90, null, 132])).toEqual([0, 0, -0.25, null, 0]);
+  const years = computeCalendarYears(['2023-12-28', '2023-12-29', '2024-06-28', '2024-12-31'], [100, 110, 99, 121]);
   expect([...years].map(([year, value]) => [year, value.toFixed(12)])).toEqual([
     ['2023', '0.100000000000'],
     ['2024', '0.100000000000'],
@@ -23,8 +23,8 @@ test('drawdowns are relative to the earlier maximum level, and years begin with 
 
 test('relative measures agree with their definitions', () => {
   // Returns 2, -2, 5, -1 % and 1, -2, 3, 1 %: means 1 and 0.75, deviations 1, -3, 4, -2 and 0.25, -2.75, 2.25, 0.25.
-  expect(returnsOf(OWN_LEVELS).map((value) => Number(value!.toFixed(10)))).toEqual([0.02, -0.02, 0.05, -0.01]);
-  const view = relativeTo(OWN_LEVELS, REFERENCE, 252);
+  expect(computeReturns(OWN_LEVELS).map((value) => Number(value!.toFixed(10)))).toEqual([0.02, -0.02, 0.05, -0.01]);
+  const view = compareWith(OWN_LEVELS, REFERENCE, 252);
   const both = (0.25 + 8.25 + 9 - 0.5) / 3;
   const [own, reference] = [(1 + 9 + 16 + 4) / 3, (0.0625 + 7.5625 + 5.0625 + 0.0625) / 3];
   expect(view.beta).toBeCloseTo(both / reference, 10);
@@ -42,14 +42,14 @@ test('a rolling measure has no value before its window is full, and the last is 
     null,
     null,
     null,
-    relativeTo(OWN_LEVELS, REFERENCE, 252).beta,
+    compareWith(OWN_LEVELS, REFERENCE, 252).beta,
   ]);
   expect(computeRolling('volatility', OWN_LEVELS, terms).at(-1)).toBeCloseTo(Math.sqrt((30e-4 / 3) * 252), 10);
 });
 
 test('the overlap of portfolios is the sum of the smaller weights of each security', () => {
   expect(
-    overlapOf(
+    countOverlap(
       new Map([
         ['A', 0.6],
         ['B', 0.4],

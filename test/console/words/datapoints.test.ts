@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { datapointText } from '#console/words/datapoints.js';
+import { formatDatapoint } from '#console/words/datapoints.js';
 
 test('a value has its unit: money of the index, shares, fractions; a value without a known unit is a number', () => {
   const texts = [
@@ -10,7 +10,7 @@ test('a value has its unit: money of the index, shares, fractions; a value witho
     ['SECTOR', 'Energy'],
     ['BETA', null],
   ] as const;
-  expect(texts.map(([said, value]) => datapointText(said, value, 'USD'))).toEqual([
+  expect(texts.map(([said, value]) => formatDatapoint(said, value, 'USD'))).toEqual([
     '1,500 USD',
     '20.00%',
     '1,234 shares',

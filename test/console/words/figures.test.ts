@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
-import { againstBenchmark, againstParent, figuresOf, statisticsOf, subjectOf } from '#console/pages/index/figures.js';
-import { actionValue } from '#console/words/actions.js';
+import {
+  createBenchmarkFigures,
+  createParentFigures,
+  createFigures,
+  createStatistics,
+  formatSubject,
+} from '#console/pages/index/figures.js';
+import { formatActionValue } from '#console/words/actions.js';
 import { addReturn } from '#console/words/returns.js';
 
 const RELATIVE = {
@@ -46,30 +52,30 @@ const createView = (changes: Partial<PerformanceView>): PerformanceView =>
 const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
 
 test('figures state their basis: a price index has no total return, and tracks nothing', () => {
-  expect(subjectOf(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
-  expect(listTerms(figuresOf(createView({})))).toEqual([
+  expect(formatSubject(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
+  expect(listTerms(createFigures(createView({})))).toEqual([
     'Price return',
     'Annualised return',
     'Realised volatility',
     'Sharpe ratio',
     'Max drawdown',
   ]);
-  expect(listTerms(figuresOf(createView({ return_variant: 'net' })))[0]).toBe('Net total return');
+  expect(listTerms(createFigures(createView({ return_variant: 'net' })))[0]).toBe('Net total return');
 });
 
 test('a tracking error states its reference: the index of the portfolio, or the benchmark of the run', () => {
   const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
   const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
-  expect(subjectOf(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
-  const shown = figuresOf(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(formatSubject(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
+  const shown = createFigures(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown.slice(5)).toEqual([
     'Realised tracking error to its index: 0.05%',
     'Difference to its index: −1.30 pp',
     'Realised tracking error to EQ: 5.76%',
     'Return minus EQ: +2.00 pp',
   ]);
-  expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
-  expect(againstBenchmark(createView({}))).toEqual([]);
+  expect(createBenchmarkFigures(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
+  expect(createBenchmarkFigures(createView({}))).toEqual([]);
   expect(addReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
   expect(addReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
 });
@@ -83,7 +89,7 @@ test('a derived index shows the tracking error to its parent and the forecast', 
     tracking_error: 0.022,
     forecast: { tracking_error: 0.0204, bias: 1.05, bias_low: 0.9, bias_high: 1.1 },
   };
-  const figures = againstParent({ parent } as unknown as OverviewView); // only the members that the comparison reads
+  const figures = createParentFigures({ parent } as unknown as OverviewView); // only the members that the comparison reads
   expect(figures.map(({ term, value }) => [term, value])).toEqual([
     ['Return of CORE', '+10.00%'],
     ['Tracking difference', '+1.00 pp'],
@@ -91,11 +97,11 @@ test('a derived index shows the tracking error to its parent and the forecast', 
     ['Forecast tracking error', '2.04%'],
     ['Realised over forecast', '1.05'],
   ]);
-  expect(againstParent({} as OverviewView)).toEqual([]);
+  expect(createParentFigures({} as OverviewView)).toEqual([]);
 });
 
 test('statistics of daily returns have their unit, and a dash for a missing value', () => {
-  const shown = statisticsOf(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
+  const shown = createStatistics(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown).toEqual([
     'Sortino ratio: –',
     'Downside volatility: 12.00%',
@@ -114,12 +120,12 @@ test('a dividend is money per share, a split is new shares per share', () => {
     ['RIGHTS_ISSUE', 0.25],
     ['SPIN_OFF', 0.25],
   ] as const;
-  expect(actions.map(([type, value]) => actionValue(type, value))).toEqual([
+  expect(actions.map(([type, value]) => formatActionValue(type, value))).toEqual([
     '0.7008 a share',
     '2 for 1',
     '0.25 new for 1',
     '0.250000',
   ]);
-  expect(actionValue('SILENT_DELISTING', 77.4, 'EUR')).toBe('77.4 EUR a share');
-  expect(actionValue('ACQUISITION', 12.5)).toBe('12.5 a share');
+  expect(formatActionValue('SILENT_DELISTING', 77.4, 'EUR')).toBe('77.4 EUR a share');
+  expect(formatActionValue('ACQUISITION', 12.5)).toBe('12.5 a share');
 });

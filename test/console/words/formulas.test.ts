@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completeFormula, completionsOf, formulaText } from '#console/words/formulas.js';
+import { completeFormula, listCompletions, formatFormula } from '#console/words/formulas.js';
 
 const FUNCTIONS = [
   { name: 'zscore', signature: 'zscore(x)', help: 'Distance from the mean.' },
@@ -9,7 +9,7 @@ const FUNCTIONS = [
 
 test('the word at the end of a formula is completed as a datapoint or a function with its bracket', () => {
   const listInsertions = (text: string) =>
-    completionsOf(text, ['MARKET_CAP', 'MOMENTUM', 'MAXIMUM'], FUNCTIONS).map(({ insert }) => insert);
+    listCompletions(text, ['MARKET_CAP', 'MOMENTUM', 'MAXIMUM'], FUNCTIONS).map(({ insert }) => insert);
   expect(listInsertions('zscore(mo')).toEqual(['MOMENTUM']);
   expect(listInsertions('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
   expect(listInsertions('MARKET_CAP')).toEqual([]);
@@ -19,8 +19,8 @@ test('the word at the end of a formula is completed as a datapoint or a function
 });
 
 test('a formula is shown as it was typed, or as its tree is formatted', () => {
-  expect(formulaText('A + 1')).toBe('A + 1');
-  expect(formulaText({ node: 'function', name: 'abs', operands: [], text: 'abs(A)' })).toBe('abs(A)');
-  expect(formulaText({ node: 'field', name: 'A' })).toBe('A');
-  expect(formulaText(undefined)).toBe('');
+  expect(formatFormula('A + 1')).toBe('A + 1');
+  expect(formatFormula({ node: 'function', name: 'abs', operands: [], text: 'abs(A)' })).toBe('abs(A)');
+  expect(formatFormula({ node: 'field', name: 'A' })).toBe('A');
+  expect(formatFormula(undefined)).toBe('');
 });

@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
-import { formHelp, helpOfChoice } from '#console/words/help.js';
+import { formatFormHelp, findChoiceHelp } from '#console/words/help.js';
 
 const HELP =
   'Contents of the rows. `held`: names held, the largest first; `months`: a year a row; `literal`: the rows of `frame`.';
 
 test('help with a list of choices describes the selected one', () => {
-  expect(helpOfChoice(HELP, 'months')).toBe('Contents of the rows. `months`: a year a row.');
-  expect(helpOfChoice(HELP, 'held')).toBe('Contents of the rows. `held`: names held, the largest first.');
-  expect([helpOfChoice(HELP, 'other'), helpOfChoice(HELP, undefined)]).toEqual([HELP, HELP]);
-  expect(helpOfChoice('Of `one`, and more.', 'one')).toBe('Of `one`, and more.');
+  expect(findChoiceHelp(HELP, 'months')).toBe('Contents of the rows. `months`: a year a row.');
+  expect(findChoiceHelp(HELP, 'held')).toBe('Contents of the rows. `held`: names held, the largest first.');
+  expect([findChoiceHelp(HELP, 'other'), findChoiceHelp(HELP, undefined)]).toEqual([HELP, HELP]);
+  expect(findChoiceHelp('Of `one`, and more.', 'one')).toBe('Of `one`, and more.');
 });
 
 test('help of the API is adapted to a form', () => {
-  expect(formHelp('Data store of the index. Null: the active store.')).toBe(
+  expect(formatFormHelp('Data store of the index. Null: the active store.')).toBe(
     'Data store of the index. Empty: the active store.',
   );
-  expect(formHelp('True if dividends are reinvested.')).toBe('Yes if dividends are reinvested.');
+  expect(formatFormHelp('True if dividends are reinvested.')).toBe('Yes if dividends are reinvested.');
 });

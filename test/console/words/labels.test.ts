@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RuleTypes } from '#clients/typescript/divisor.js';
-import { createFieldWords, fieldText } from '#console/components/versions/field-words.js';
-import { choiceWords, pathOfPointer, pathWords } from '#console/words/labels.js';
+import { createFieldFormatter, formatField } from '#console/components/versions/field-words.js';
+import { formatChoice, parsePointer, formatPathLabel } from '#console/words/labels.js';
 
 test('a field is named by its labels, a row by its id, and by its number without a label', () => {
   const document = {
@@ -12,7 +12,7 @@ test('a field is named by its labels, a row by its id, and by its number without
       ],
     },
   };
-  const formatWords = (pointer: string, of?: typeof document) => pathWords(pathOfPointer(pointer), of);
+  const formatWords = (pointer: string, of?: typeof document) => formatPathLabel(parsePointer(pointer), of);
   expect(formatWords('/pipeline/selection/1/params/count', document)).toBe('Selection, TopN, Count');
   expect(formatWords('/pipeline/selection/0/params/count', document)).toBe('Selection, a, Count');
   expect(formatWords('/pipeline/selection/1/params/count')).toBe('Selection, 2, Count');
@@ -20,7 +20,7 @@ test('a field is named by its labels, a row by its id, and by its number without
 });
 
 test('a choice and a type of a document are shown as words; identifiers are unchanged', () => {
-  const format = (pointer: string, text: string) => choiceWords(pathOfPointer(pointer), text);
+  const format = (pointer: string, text: string) => formatChoice(parsePointer(pointer), text);
   expect(format('/rebalance/anchor', 'third_friday')).toBe('third friday');
   expect(format('/pipeline/treatment/spin_offs', 'next_price')).toBe('next price');
   expect(format('/pipeline/selection/0/type', 'BufferedTopN')).toBe('Buffered top N');
@@ -51,13 +51,16 @@ test('a field of an index has the name and the unit of the catalogue', () => {
     rebalance: { effective_lag: 5 },
     pipeline: { selection: [{ id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1e6 } }] },
   };
-  const words = createFieldWords(types);
+  const words = createFieldFormatter(types);
   const lag = ['rebalance', 'effective_lag'];
   const rule = ['pipeline', 'selection', 0];
-  expect([fieldText(words, lag, document), words.value(lag, 5, document)]).toEqual(['Rebalance, Notice', '5 sessions']);
+  expect([formatField(words, lag, document), words.value(lag, 5, document)]).toEqual([
+    'Rebalance, Notice',
+    '5 sessions',
+  ]);
   const minimum = [...rule, 'params', 'minimum'];
-  expect(fieldText(words, minimum, document)).toBe('Selection, liquid, Minimum');
+  expect(formatField(words, minimum, document)).toBe('Selection, liquid, Minimum');
   expect(words.value(minimum, 1e6, document)).toBe('1,000,000 USD per day');
   expect(words.value([...rule, 'type'], 'LiquidityFilter', document)).toBe('Liquidity filter');
-  expect(createFieldWords(undefined).value(lag, 5, document)).toBe('5');
+  expect(createFieldFormatter(undefined).value(lag, 5, document)).toBe('5');
 });

@@ -2,27 +2,40 @@ import { describe, expect, test } from 'vitest';
 import {
   formatAxisLabels,
   listLogSplits,
-  PERCENT,
+  PERCENT_UNIT,
   listSpreadPositions,
-  stack,
+  stackLines,
   limitToRange,
 } from '#console/components/chart/series.js';
 import { removeInapplicable } from '#console/components/form/field-spec.js';
-import { notePath } from '#console/pages/data/folder-files.js';
-import { nameFrom, troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
-import { sourcesOf } from '#console/pages/data/sources.js';
+import { setPath } from '#console/pages/data/folder-files.js';
+import { suggestName, findTrouble, addFiles, removeFile } from '#console/pages/data/import-files.js';
+import { readSources } from '#console/pages/data/sources.js';
 import { zipOf } from '#console/pages/data/zip.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
-import { findingsAt, parseValues, pointerLabel, listValueErrors, withUnit } from '#console/pages/sweeps/values.js';
-import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
-import { compact } from '#console/words/amounts.js';
-import { plainSentence } from '#console/words/methodology.js';
-import { bytes, change, figure, formatLargeUnits, percent, signClass } from '#console/words/numbers.js';
-import { differences, addValue } from '#console/words/paths.js';
-import { fileOf, placeOf } from '#console/words/places.js';
-import { riskWindow } from '#console/words/risk-window.js';
-import { scalarOf, scalarText } from '#console/words/scalars.js';
-import { parseQuantity, quantityText } from '#console/words/quantities.js';
+import {
+  listFindingsAt,
+  parseValues,
+  formatPointer,
+  listValueErrors,
+  formatWithUnit,
+} from '#console/pages/sweeps/values.js';
+import { formatDuration, isDate, subtractMonths, formatZone } from '#console/words/dates.js';
+import { formatCompact } from '#console/words/amounts.js';
+import { createPlainSentence } from '#console/words/methodology.js';
+import {
+  formatBytes,
+  formatChange,
+  formatFigure,
+  formatLargeUnits,
+  formatPercent,
+  getSignClass,
+} from '#console/words/numbers.js';
+import { listDifferences, addValue } from '#console/words/paths.js';
+import { findFile, parseLocation } from '#console/words/places.js';
+import { formatRiskWindow } from '#console/words/risk-window.js';
+import { parseTyped, formatScalar } from '#console/words/scalars.js';
+import { parseQuantity, formatQuantity } from '#console/words/quantities.js';
 import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
@@ -30,22 +43,13 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { apiDocument } from '../../contract/api-document.js';
 
 test('numbers have their unit, a true minus sign, and a dash for a missing value', () => {
-  expect([percent(0.05234), percent(-0.5, 0), percent(null), change(0.01), change(0)]).toEqual([
-    '5.23%',
-    '−50%',
-    '–',
-    '+1.00%',
-    '0.00%',
-  ]);
-  expect([figure(1234), figure(1234.567), figure(1.5), figure(2e-9)]).toEqual([
-    '1,234',
-    '1,234.57',
-    '1.5000',
-    '2.000e−9',
-  ]);
-  expect([bytes(999), bytes(1500), bytes(2_000_000)]).toEqual(['999 B', '1.5 KB', '2.0 MB']);
+  expect([formatPercent(0.05234), formatPercent(-0.5, 0), formatPercent(null)]).toEqual(['5.23%', '−50%', '–']);
+  expect([formatChange(0.01), formatChange(0)]).toEqual(['+1.00%', '0.00%']);
+  const figures = [1234, 1234.567, 1.5, 2e-9].map((value) => formatFigure(value));
+  expect(figures).toEqual(['1,234', '1,234.57', '1.5000', '2.000e−9']);
+  expect([formatBytes(999), formatBytes(1500), formatBytes(2_000_000)]).toEqual(['999 B', '1.5 KB', '2.0 MB']);
   // A change shown as 0.00% has neither the class of a rise nor of a fall.
-  expect([signClass(4e-5), signClass(6e-5), signClass(-1)]).toEqual(['', 'up', 'down']);
+  expect([getSignClass(4e-5), getSignClass(6e-5), getSignClass(-1)]).toEqual(['', 'up', 'down']);
 });
 
 test('a quantity is parsed in its unit, and formatted so that it is parsed to the same value', () => {
@@ -54,17 +58,17 @@ test('a quantity is parsed in its unit, and formatted so that it is parsed to th
   expect(parseQuantity('1,250k', null)).toBe(1_250_000);
   expect(parseQuantity('0,05', 'fraction')).toBeUndefined();
   expect([
-    quantityText(0.05, 'fraction'),
-    quantityText(10, 'bps'),
-    quantityText(100, null),
-    quantityText(1.25, null),
+    formatQuantity(0.05, 'fraction'),
+    formatQuantity(10, 'bps'),
+    formatQuantity(100, null),
+    formatQuantity(1.25, null),
   ]).toEqual(['5%', '10 bps', '100', '1.25']);
   for (const value of [0.05, 0.0125, 1, 0.999, 0, -0.02])
-    expect(parseQuantity(quantityText(value, 'fraction'), 'fraction')).toBe(value);
+    expect(parseQuantity(formatQuantity(value, 'fraction'), 'fraction')).toBe(value);
 });
 
 test('a value of any kind is formatted so that it is parsed to the same value, and a text that looks like a number is quoted', () => {
-  expect(['12', '1.5m', '1,000', 'true', 'Technology', ' A B ', '"12"', '"'].map(scalarOf)).toEqual([
+  expect(['12', '1.5m', '1,000', 'true', 'Technology', ' A B ', '"12"', '"'].map(parseTyped)).toEqual([
     12,
     1_500_000,
     1000,
@@ -75,17 +79,14 @@ test('a value of any kind is formatted so that it is parsed to the same value, a
     '"',
   ]);
   for (const value of [12, -0.5, 1e-9, true, false, 'Technology', '12', '5%', 'true', '"12"', 'a "b" c', '\\'])
-    expect(scalarOf(scalarText(value))).toBe(value);
+    expect(parseTyped(formatScalar(value))).toBe(value);
 });
 
 test('values of a sweep are numbers in the unit of their parameter, words, and yes or no', () => {
   expect(parseValues('5%, 0.1; 1', 'fraction')).toEqual([0.05, 0.1, 1]);
   expect(parseValues('monthly quarterly true null')).toEqual(['monthly', 'quarterly', true, null]);
-  expect([withUnit(0.1, 'fraction'), withUnit('semi_annual', null), withUnit(undefined, 'bps')]).toEqual([
-    '10%',
-    'semi annual',
-    'none',
-  ]);
+  expect([formatWithUnit(0.1, 'fraction'), formatWithUnit('semi_annual', null)]).toEqual(['10%', 'semi annual']);
+  expect(formatWithUnit(undefined, 'bps')).toBe('none');
 });
 
 test('values of a sweep that their parameter does not accept are refused, and rules are counted from 1', () => {
@@ -96,7 +97,7 @@ test('values of a sweep that their parameter does not accept are refused, and ru
     'never is not one of monthly, annual.',
   ]);
   expect(listValueErrors('null', { ...cap, isOptional: false })).toHaveLength(1);
-  expect(pointerLabel('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
+  expect(formatPointer('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
 });
 
 test('a finding about a variant is shown at the parameter that causes it', () => {
@@ -109,34 +110,35 @@ test('a finding about a variant is shown at the parameter that causes it', () =>
     'grid[12]/document.pipeline.selection[10].params.count',
     'request.start',
   ];
-  const listShown = (pointer: string) => findingsAt(paths.map(findAt), pointer).map(({ path }) => paths.indexOf(path));
+  const listShown = (pointer: string) =>
+    listFindingsAt(paths.map(findAt), pointer).map(({ path }) => paths.indexOf(path));
   expect([listShown(cap), listShown(count), listShown('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
 });
 
 test('a finding is shown at its table, file, row and column, and at the file that was chosen', () => {
-  expect(placeOf('market[row 2].CLOSE')).toEqual({ table: 'market', file: '', row: '2', column: 'CLOSE' });
-  expect(placeOf('market/BASF SE.csv[row 6].CLOSE')).toEqual({
+  expect(parseLocation('market[row 2].CLOSE')).toEqual({ table: 'market', file: '', row: '2', column: 'CLOSE' });
+  expect(parseLocation('market/BASF SE.csv[row 6].CLOSE')).toEqual({
     table: 'market',
     file: 'BASF SE.csv',
     row: '6',
     column: 'CLOSE',
   });
-  expect(placeOf('market/names.csv.CLOSE')).toMatchObject({ file: 'names.csv', row: '', column: 'CLOSE' });
-  expect(placeOf('market/Prices St. Gallen[row 3].CLOSE')).toMatchObject({ file: 'Prices St. Gallen', row: '3' });
-  expect(placeOf('market[XYZ 2024-03-15].CLOSE')).toMatchObject({ row: 'XYZ 2024-03-15' });
-  expect(placeOf('market/names.csv')).toMatchObject({ table: 'market', file: 'names.csv', column: '' });
-  expect(placeOf('mapping.fields[2].name')).toMatchObject({ table: 'mapping.fields[2].name', row: '' });
-  expect(placeOf('something else')).toMatchObject({ table: 'something else', row: '' });
+  expect(parseLocation('market/names.csv.CLOSE')).toMatchObject({ file: 'names.csv', row: '', column: 'CLOSE' });
+  expect(parseLocation('market/Prices St. Gallen[row 3].CLOSE')).toMatchObject({ file: 'Prices St. Gallen', row: '3' });
+  expect(parseLocation('market[XYZ 2024-03-15].CLOSE')).toMatchObject({ row: 'XYZ 2024-03-15' });
+  expect(parseLocation('market/names.csv')).toMatchObject({ table: 'market', file: 'names.csv', column: '' });
+  expect(parseLocation('mapping.fields[2].name')).toMatchObject({ table: 'mapping.fields[2].name', row: '' });
+  expect(parseLocation('something else')).toMatchObject({ table: 'something else', row: '' });
   const files = [
     { name: 'A.csv', table: 'market' },
     { name: 'B.csv', table: 'market' },
     { name: 'names.csv', table: 'reference' },
   ];
-  expect(fileOf({ path: 'market/B.csv[row 6].CLOSE' }, files)).toBe(files[1]);
-  expect(fileOf({ path: 'market[row 6]', file: 'A.csv' }, files)).toBe(files[0]);
-  expect(fileOf({ path: 'reference[row 2].NAME' }, files)).toBe(files[2]);
+  expect(findFile({ path: 'market/B.csv[row 6].CLOSE' }, files)).toBe(files[1]);
+  expect(findFile({ path: 'market[row 6]', file: 'A.csv' }, files)).toBe(files[0]);
+  expect(findFile({ path: 'reference[row 2].NAME' }, files)).toBe(files[2]);
   // No file is named if two files of one table qualify.
-  expect(fileOf({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
+  expect(findFile({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
 });
 
 test('every deviation from a plain table needs a mapping, also duplicates and zeros', () => {
@@ -153,7 +155,7 @@ test('every deviation from a plain table needs a mapping, also duplicates and ze
 test('scales have round numbers at equal distances, and cover the shown values', () => {
   expect(listLogSplits(8, 1200)).toEqual([10, 20, 50, 100, 200, 500, 1000]);
   expect(listLogSplits(90, 140).every((value) => value >= 90 && value <= 140)).toBe(true);
-  expect([0.005, 0.025].flatMap((step) => formatAxisLabels([0, step], PERCENT))).toEqual([
+  expect([0.005, 0.025].flatMap((step) => formatAxisLabels([0, step], PERCENT_UNIT))).toEqual([
     '0.0%',
     '0.5%',
     '0.0%',
@@ -164,24 +166,23 @@ test('scales have round numbers at equal distances, and cover the shown values',
   expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
   expect(limitToRange(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
   const findLine = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
-  expect(stack([findLine([1, null]), findLine([2, 3])]).map(({ values }) => values)).toEqual([
-    [1, 0],
-    [3, 3],
-  ]);
+  const stacked = stackLines([findLine([1, null]), findLine([2, 3])]);
+  expect(stacked.map(({ values }) => values.join())).toEqual(['1,0', '3,3']);
 });
 
 test('dates stay in their month, and long durations are written in words', () => {
-  expect(monthsBefore('2024-05-31', 3)).toBe('2024-02-29');
-  expect(monthsBefore('2024-01-15', -12)).toBe('2025-01-15');
-  expect([0.42, 59, 200, 7500].map(duration)).toEqual(['0.4 s', '59 s', '3 min 20 s', '2 h 5 min']);
+  expect(subtractMonths('2024-05-31', 3)).toBe('2024-02-29');
+  expect(subtractMonths('2024-01-15', -12)).toBe('2025-01-15');
+  expect([0.42, 59, 200, 7500].map(formatDuration)).toEqual(['0.4 s', '59 s', '3 min 20 s', '2 h 5 min']);
 });
 
 test('two documents differ only at the changed value', () => {
   const base = { a: 1, b: { c: [1, 2] } };
-  expect(differences(base, addValue(base, ['b', 'c', 1], 3))).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
-  expect(differences(base, addValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
+  const changed = addValue(base, ['b', 'c', 1], 3);
+  expect(listDifferences(base, changed)).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
+  expect(listDifferences(base, addValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
   // Lists of different lengths differ as a whole.
-  expect(differences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
+  expect(listDifferences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
 });
 
 test('a universe of another kind keeps no field of the earlier kind', () => {
@@ -196,22 +197,20 @@ test('a universe of another kind keeps no field of the earlier kind', () => {
 });
 
 test('the risk of a solution states its returns: a stored model, a count, or the window of a derived index', () => {
-  const schemas = apiDocument().components.schemas as Parameters<typeof riskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
-  expect(riskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
-  expect(riskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
+  const schemas = apiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
+  expect(formatRiskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
+  expect(formatRiskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
   // The sentence states the default of the contract, whatever the other settings are.
-  const usual = riskWindow(undefined, schemas);
+  const usual = formatRiskWindow(undefined, schemas);
   expect(usual).toContain(`${LIMITS.DERIVED_RISK_SESSIONS} in a derived index`);
   expect(usual).toMatch(/^Risk is a forecast from past returns: .*\.$/);
-  expect([riskWindow({ estimator: 'ledoit_wolf' }, schemas), riskWindow({ sessions: null }, schemas)]).toEqual([
-    usual,
-    usual,
-  ]);
-  expect(riskWindow(undefined, undefined)).toBeNull();
+  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(usual);
+  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(usual);
+  expect(formatRiskWindow(undefined, undefined)).toBeNull();
 });
 
 test('a time has its zone, and a day exists in the calendar', () => {
-  expect([0, 60, -330, 345].map(zoneText)).toEqual(['UTC', '+01:00', '−05:30', '+05:45']);
+  expect([0, 60, -330, 345].map(formatZone)).toEqual(['UTC', '+01:00', '−05:30', '+05:45']);
   expect(['2024-02-29', '2023-02-29', '2024-13-01', '2024-1-1'].map(isDate)).toEqual([true, false, false, false]);
 });
 
@@ -224,7 +223,7 @@ describe('an archive in the browser', () => {
 
   test('is read as its tables, without files that a system or a reader adds', async () => {
     const names = ['prices/A.csv', 'prices/B.CSV', '__MACOSX/._A.csv', 'prices/.DS_Store', 'read me.pdf', 'notes.xlsx'];
-    const { sources, ignored, trouble } = await sourcesOf([await packZip(names), new File(['x'], 'c.csv')]);
+    const { sources, ignored, trouble } = await readSources([await packZip(names), new File(['x'], 'c.csv')]);
     expect([sources.map(({ name }) => name), ignored, trouble]).toEqual([
       ['prices/A.csv', 'prices/B.CSV', 'c.csv'],
       ['read me.pdf', 'notes.xlsx'],
@@ -239,7 +238,7 @@ describe('an archive in the browser', () => {
   test('that is damaged, encrypted or not an archive is refused with the reason', async () => {
     const findTrouble = async (change: (bytes: Buffer) => Uint8Array) => {
       const bytes = Buffer.from(await (await packZip(['A.csv'])).arrayBuffer());
-      return (await sourcesOf([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
+      return (await readSources([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
     };
     const computeEntry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
     const writeEntry = (at: number, value: number) => (bytes: Buffer) => {
@@ -261,7 +260,7 @@ describe('an archive in the browser', () => {
       [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packZip(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
-    await expect((await sourcesOf([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
+    await expect((await readSources([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
   });
 });
 
@@ -269,17 +268,17 @@ describe('a folder in the browser', () => {
   test('is read as its tables, named by their paths inside it', async () => {
     const files = ['eod/2024/A.csv', 'eod/.DS_Store', 'eod/notes.pdf'].map((path) => {
       const file = new File(['x'], path.slice(path.lastIndexOf('/') + 1));
-      notePath(file, path);
+      setPath(file, path);
       return file;
     });
-    const { sources, ignored } = await sourcesOf(files);
+    const { sources, ignored } = await readSources(files);
     expect([sources.map(({ name }) => name), ignored]).toEqual([['2024/A.csv'], ['eod/notes.pdf']]);
   });
 });
 
 describe('files that are to be imported', () => {
   test('name the store: by the only file, their folder, or their common prefix', () => {
-    const nameStore = (...paths: string[]) => nameFrom(paths, '2026-11-25');
+    const nameStore = (...paths: string[]) => suggestName(paths, '2026-11-25');
     expect(nameStore('desk_prices.csv')).toBe('desk prices');
     expect(nameStore('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
     expect(nameStore('prices_2023.csv', 'prices_2024.csv')).toBe('prices');
@@ -287,28 +286,28 @@ describe('files that are to be imported', () => {
   });
 
   const createFile = (name: string) => new File(['x'], name);
-  const createTables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
+  const createTables = (files: Parameters<typeof removeFile>[0]) => files.map(({ table }) => table);
 
   test('are workbooks of one table each if there are several, and a workbook of all tables if it is alone', () => {
-    const one = withFiles([], [createFile('AAPL.xlsx')]);
-    const three = withFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
+    const one = addFiles([], [createFile('AAPL.xlsx')]);
+    const three = addFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
     expect([createTables(one), createTables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
-    expect(createTables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
-    expect([one, three].map((files) => troubleOfFiles(files))).toEqual([null, null]);
+    expect(createTables(removeFile(removeFile(three, 2), 1))).toEqual([null]);
+    expect([one, three].map((files) => findTrouble(files))).toEqual([null, null]);
   });
 
   test('keep the chosen table when other files are added or removed', () => {
-    const [first, second] = withFiles([], [createFile('a.csv'), createFile('b.csv')]);
+    const [first, second] = addFiles([], [createFile('a.csv'), createFile('b.csv')]);
     const chosen = [{ ...first!, table: 'series' as const }, second!];
-    expect(createTables(withFiles(chosen, [createFile('c.csv')]))).toEqual(['series', 'market', 'market']);
-    expect(createTables(withoutFile(chosen, 1))).toEqual(['series']);
+    expect(createTables(addFiles(chosen, [createFile('c.csv')]))).toEqual(['series', 'market', 'market']);
+    expect(createTables(removeFile(chosen, 1))).toEqual(['series']);
   });
 
   test('are refused with both kinds if workbooks are mixed with other files, and with both sizes if one is too large', () => {
-    const mixed = withFiles([], [createFile('AAPL.xlsx'), createFile('b.csv')]);
-    expect(troubleOfFiles(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
+    const mixed = addFiles([], [createFile('AAPL.xlsx'), createFile('b.csv')]);
+    expect(findTrouble(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
     const large = { name: 'prices.csv', size: 300_000_000, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) };
-    expect(troubleOfFiles(withFiles([], [large]))).toBe(
+    expect(findTrouble(addFiles([], [large]))).toBe(
       'prices.csv has 300.0 MB; a file may have up to 200.0 MB. Connect its folder instead.',
     );
   });
@@ -318,7 +317,7 @@ test('sizes and large numbers are written in the largest unit', () => {
   expect(formatLargeUnits('70121 MiB are free; 256 MiB are needed for writes.')).toBe(
     '68.5 GiB are free; 256 MiB are needed for writes.',
   );
-  expect([1_234_000_000, 1_200_000_000, 51.5638, 50, -4_850_000_000, null].map(compact)).toEqual([
+  expect([1_234_000_000, 1_200_000_000, 51.5638, 50, -4_850_000_000, null].map(formatCompact)).toEqual([
     '1.23B',
     '1.20B',
     '51.6',
@@ -330,7 +329,7 @@ test('sizes and large numbers are written in the largest unit', () => {
 
 test('a sentence of a methodology has words instead of codes, and refers to its rule', () => {
   const splitSentence = (text: string) => {
-    const { parts, rule } = plainSentence(
+    const { parts, rule } = createPlainSentence(
       text,
       new Set(['MARKET_CAP']),
       new Map([['XNYS', 'New York Stock Exchange']]),

@@ -144,7 +144,7 @@ describe('a run reports which part of the requested range it omits', () => {
 
   test('prices that begin after the base date are the reason where it does not ask for less', () => {
     expect(warnOfWindow('2020-05-01', null, '2020-01-02')).toEqual([
-      expect.stringContaining('the prices it needs begin on 2020-06-01') as string,
+      expect.stringContaining('the required prices begin on 2020-06-01') as string,
     ]);
   });
 });

@@ -122,12 +122,12 @@ test('a group of a row that no security of the store ever had is reported with t
     [
       'constraints[0].params.groups[0]',
       'g',
-      'No security in the data has the SECTOR Technology: the row has no effect there. There are Energy, Tech.',
+      'No security in the data has the SECTOR Technology. The constraint has no effect there. There are Energy, Tech.',
     ],
     [
       'constraints[1].params.groups[0]',
       'g',
-      'No security in the data has the SECTOR Enregy: the row has no effect there. Did you mean Energy?',
+      'No security in the data has the SECTOR Enregy. The constraint has no effect there. Did you mean Energy?',
     ],
   ]);
 });

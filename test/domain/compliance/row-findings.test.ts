@@ -33,7 +33,8 @@ test('a group without any security of the run is reported, with the intended one
     {
       code: 'UNKNOWN_IDENTIFIER',
       path,
-      message: 'No security of the run has the SECTOR Tehc (did you mean Tech?): this part of the row has no effect.',
+      message:
+        'No security of the run has the SECTOR Tehc (did you mean Tech?). This part of the constraint has no effect.',
       row_id: 'tech',
     },
   ]);
@@ -58,7 +59,7 @@ test('securities without an issuer count together in a row of groups, which is r
 
 test('securities that the run never held are reported by their row', () => {
   expect(findRowFindings('Exclude', { identifiers: ['D', 'A'] })).toMatchObject([
-    { path: 'rows[0].params.identifiers', message: 'The run never held D: this part of the row has no effect.' },
+    { path: 'rows[0].params.identifiers', message: 'The run never held D. This part of the constraint has no effect.' },
   ]);
   expect(findRowFindings('PositionBounds', { upper: 0.3 })).toEqual([]);
 });

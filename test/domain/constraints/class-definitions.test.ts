@@ -285,7 +285,7 @@ describe('the rows of a class agree with its definition', () => {
       ],
     });
     const averages = {
-      zero: { coefficients: [-15, -25, 5, 15], effect: 'they count as zero' },
+      zero: { coefficients: [-15, -25, 5, 15], effect: 'their value is zero' },
       renormalise: { coefficients: [-15, 0, 5, 15], effect: 'they are excluded' },
     };
     for (const [missing, { coefficients, effect }] of Object.entries(averages))

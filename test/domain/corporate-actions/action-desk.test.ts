@@ -73,7 +73,7 @@ test('a source that agrees, or has no value, is no difference; any other value o
   const agrees = { name: 'Issuer', value: 1, ex_date: '2026-11-24' };
   expect(compareSources(of, [agrees, { name: 'Vendor', value: null, ex_date: null }])).toEqual([]);
   expect(compareSources(of, [{ name: 'Vendor', value: 1.5, ex_date: '2026-11-25' }])).toEqual([
-    'Vendor has the value 1.5, the store 1.',
-    'Vendor has the ex-date 2026-11-25, the store 2026-11-24.',
+    'The value is 1.5 in Vendor and 1 in the store.',
+    'The ex-date is 2026-11-25 in Vendor and 2026-11-24 in the store.',
   ]);
 });

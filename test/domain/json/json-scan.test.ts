@@ -101,7 +101,7 @@ describe('the scan agrees with JSON.parse', () => {
 });
 
 describe('what JSON.parse lets through is found', () => {
-  test('a key given twice anywhere, at the second one', () => {
+  test('a key that occurs twice anywhere, at the second one', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 30 }), fc.nat(), (keys, pick) => {
         const again = keys[pick % keys.length]!;
@@ -109,7 +109,7 @@ describe('what JSON.parse lets through is found', () => {
         const text = `[{"inner":{${members.join(',')}}}]`;
         const { fault } = scanJson(text);
         if (keys.includes('__proto__')) return;
-        expect(fault?.reason).toContain('given twice');
+        expect(fault?.reason).toContain('occurs twice');
         expect(fault?.offset).toBe(text.lastIndexOf(`${JSON.stringify(again)}:0`));
       }),
     );

@@ -54,7 +54,7 @@ describe('the currency that a store declares', () => {
       );
     const listing = { kind: 'list', identifiers: ['A', 'B'] };
     expect(listCrossedCurrencies(indexOf('EUR', listing))).toEqual([
-      ['warning', 'The data store has no exchange rate GBPEUR: it is computed as the cross rate of GBPUSD and EURUSD.'],
+      ['warning', 'The data store has no exchange rate GBPEUR. It is computed as the cross rate of GBPUSD and EURUSD.'],
     ]);
     expect(listCrossedCurrencies(indexOf('USD', listing))).toEqual([]);
     expect(listCrossedCurrencies(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);

@@ -53,7 +53,7 @@ describe('explainInfeasibility', () => {
       ],
     });
     expect(describeInfeasibility(problem, detail)).toBe(
-      'Row pos and the full-investment budget are jointly infeasible. pos requires upper 5 %; the lowest that the other rows allow is 6.667 %.',
+      'Constraint pos and the full-investment budget are jointly infeasible. pos requires upper 5 %; the lowest that the other constraints allow is 6.667 %.',
     );
   });
 
@@ -130,7 +130,7 @@ describe('explainInfeasibility', () => {
       rows: [{ id: 'tech', type: 'GroupBounds', params: groups }],
     });
     expect(describeInfeasibility(problem, explainInfeasibility(solvers, problem)!)).toBe(
-      'Row tech is infeasible on its own. tech requires lower 10 %; the highest that the other rows allow is 0 %. No candidate has the SECTOR Technology.',
+      'Constraint tech is infeasible on its own. tech requires lower 10 %; the highest that the other constraints allow is 0 %. No candidate has the SECTOR Technology.',
     );
     const parity = buildProblem({
       names: 12,
@@ -164,7 +164,7 @@ describe('explainInfeasibility', () => {
     expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
     const most = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
     expect(describeInfeasibility(problem, detail)).toContain(
-      `te requires 1 %; the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`,
+      `te requires 1 %; the lowest that the other constraints allow is ${Number((100 * to).toPrecision(4))} %.`,
     );
     expect(most).toBeLessThan(10); // the index itself has an effective number below 10
   });

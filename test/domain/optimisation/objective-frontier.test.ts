@@ -65,7 +65,9 @@ test('a frontier reports the returns that it does not cover', () => {
   expect(listRowFindings('min_variance', [])).toEqual([]);
   expect(listRowFindings('min_cvar', [])).toEqual([]);
   expect(listRowFindings('risk_parity', [])[0]!.message).toMatch(/mean and variance, not of risk_parity/);
-  expect(listRowFindings('min_variance', few)[0]!.message).toMatch(/securities of the solution, chosen by Cardinality/);
+  expect(listRowFindings('min_variance', few)[0]!.message).toMatch(
+    /securities of the solution, which were selected by Cardinality/,
+  );
   expect(
     listRowFindings('min_cvar', few, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity),
   ).toEqual(['warning', 'info']);

@@ -92,7 +92,7 @@ describe('a limit below the least of a tail', () => {
     expect(detail.all_rows_relaxation).toEqual(detail.relaxations);
     expect(detail).not.toHaveProperty('exhaustive');
     expect(describeInfeasibility(problem, detail, remaining)).toContain(
-      `the lowest that the other rows allow is ${Number((100 * least).toPrecision(4))} %.`,
+      `the lowest that the other constraints allow is ${Number((100 * least).toPrecision(4))} %.`,
     );
     const [origin] = problem.origins;
     const changed = problem.withParameters([{ origin: origin!, parameter: 'limit', to: detail.relaxations[0]!.to }]);
@@ -224,7 +224,9 @@ describe('what the sentences promise', () => {
     const sentence = describeInfeasibility(problem, detail);
     expect(detail.relaxations.length).toBeGreaterThan(0);
     for (const { to } of detail.relaxations)
-      expect(sentence).toContain(`the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`);
+      expect(sentence).toContain(
+        `the lowest that the other constraints allow is ${Number((100 * to).toPrecision(4))} %.`,
+      );
     expect(sentence).toContain(detail.relaxations[0]!.id);
   });
 

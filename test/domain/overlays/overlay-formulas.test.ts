@@ -268,7 +268,7 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   expect(() => run(gone, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
     new Refusal(
       'NUMERIC_FAILURE',
-      `The overlay O loses its whole value on ${dates[1]}, with a change of -120 %; it has no level afterwards.`,
+      `The overlay O loses its whole value on ${dates[1]}, with a change of -120 %. It has no level afterwards.`,
       { index_id: 'O', date: dates[1] },
     ),
   );
@@ -320,20 +320,20 @@ const RISK = { type: 'risk_control', target: 0.1 };
 const HEDGE = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' } };
 const euro = { currency: 'EUR', rate: 'FOREIGN' };
 test.each([
-  [RISK, 'overlay.half_lives or sessions is required by a risk control, but not both: neither is given.'],
+  [RISK, 'overlay.half_lives or sessions is required by a risk control, but not both: neither is present.'],
   [
     { ...RISK, half_lives: [11], sessions: 20 },
-    'overlay.half_lives or sessions is required by a risk control, but not both: both are given, [11] and 20.',
+    'overlay.half_lives or sessions is required by a risk control, but not both: both are present, [11] and 20.',
   ],
-  [{ type: 'decrement' }, 'overlay.percent or points is required by a decrement, but not both: neither is given.'],
+  [{ type: 'decrement' }, 'overlay.percent or points is required by a decrement, but not both: neither is present.'],
   [
     { type: 'decrement', percent: 5, points: 20 },
-    'overlay.percent or points is required by a decrement, but not both: both are given, 5 and 20.',
+    'overlay.percent or points is required by a decrement, but not both: both are present, 5 and 20.',
   ],
-  [HEDGE, 'overlay.rates.foreign or currencies is required by a currency hedge, but not both: neither is given.'],
+  [HEDGE, 'overlay.rates.foreign or currencies is required by a currency hedge, but not both: neither is present.'],
   [
     { ...HEDGE, rates: { domestic: 'DOMESTIC', foreign: 'FOREIGN' }, currencies: [euro] },
-    `overlay.rates.foreign or currencies is required by a currency hedge, but not both: both are given, "FOREIGN" and [${JSON.stringify(euro)}].`,
+    `overlay.rates.foreign or currencies is required by a currency hedge, but not both: both are present, "FOREIGN" and [${JSON.stringify(euro)}].`,
   ],
   [{ type: 'fee', percent: 100 }, 'overlay.percent is 100; less than 100 is accepted.'],
   [{ type: 'fee', percent: -0.5 }, 'overlay.percent is -0.5; at least 0 is needed.'],

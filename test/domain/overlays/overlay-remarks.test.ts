@@ -201,7 +201,7 @@ test('the parts of a blend are of one currency: one in another is named with bot
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
   const [differs] = listFindings(mixed);
-  expect(differs?.message).toMatch(/^The parts of a blend must have one currency: E is in EUR, X in USD\./);
+  expect(differs?.message).toMatch(/^The parts of a blend must have the same currency: E is in EUR, and X is in USD\./);
   expect(listRemarks({ ...pair, parts: listParts('X', 'Y') }, { currency: 'EUR' })).toEqual([
     ['error', 'NOT_IN_CHOICES', 'currency'],
     ['error', 'NOT_IN_CHOICES', 'currency'],

@@ -83,7 +83,7 @@ describe('a table of accounts', () => {
     ].join('\n');
     const [first, second] = (await readIn(text)) as string[][];
     expect(first).toEqual([
-      'line 3, column 8: tax.short_rate is 0.3, and high on line 2: state it once',
+      'line 3, column 8: tax.short_rate is 0.3, but high on line 2; state it once',
       'line 4: 4 cells; the header has 8',
       expect.stringMatching(/^line 2, column 3, account C1: lots\[0\]\.shares must be a number, not "many"/),
       expect.stringMatching(/^line 2, column 5, account C1: lots\[0\]\.acquired /),
@@ -97,7 +97,7 @@ describe('a table of accounts', () => {
     const rows = Array.from({ length: 70 }, () => 'C1,A,many,30,2023-05-01');
     const [messages] = (await readIn([HEAD, ...rows].join('\n'))) as string[][];
     expect(messages).toHaveLength(51);
-    expect(messages!.at(-1)).toContain('20 more findings');
+    expect(messages!.at(-1)).toContain('20 further findings');
   });
 
   test('reads quoted cells, semicolons, tabs and line breaks in quotes', async () => {

@@ -62,7 +62,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
     ['STALE_FILL', 'OFFER', 'accounts[0].holdings[3].identifier'],
     ['STALE_FILL', 'SHUT', 'accounts[0].holdings[4].identifier'],
   ]);
-  expect(findings.map(({ message }) => message.split('counted. ')[1]!.split(' Enter the cash')[0])).toEqual([
+  expect(findings.map(({ message }) => message.split('not included. ')[1]!.split(' Add the cash')[0])).toEqual([
     'It has ended (ACQUISITION of 2024-01-04): paid 6 per share.',
     'Its last price bar is on 2024-01-02, more than 2 sessions ago.',
     'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',

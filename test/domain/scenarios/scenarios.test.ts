@@ -309,7 +309,7 @@ test('two scenarios with one name are refused, the second by its position and th
       severity: 'error',
       code: 'DUPLICATE_ID',
       path: 'scenarios[2].name',
-      message: 'scenarios[2].name is crash, like scenarios[0].name.',
+      message: 'scenarios[2].name is crash, the same name as scenarios[0].name.',
       value: 'crash',
     },
   ]);

@@ -8,7 +8,7 @@ test('a sweep describes a cell over fewer parameters, and the values that can be
   expect(createMapTerms({ grid: null, patches }, 'sharpe_ratio')).toEqual({
     aggregation: 'first_by_rank',
     sentence:
-      'If a map omits parameters, a cell shows the variant that ranks first by sharpe ratio over their values; fix them to show one slice.',
+      'If a map omits parameters, a cell shows the variant that ranks first by sharpe ratio over their values. Fix these parameters to show a single variant.',
     parameters: [
       { pointer: '/cap', values: [0.05, 0.1] },
       { pointer: '/f', values: ['monthly', 'quarterly'] },

@@ -99,9 +99,9 @@ describe('the probability of backtest overfitting', () => {
   });
 
   test('is 1 if the best in one half is the worst in the other', () => {
-    const drawNoise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
+    const alternateNoise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
     const rows = Array.from({ length: 8 }, (_, t) =>
-      [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + drawNoise(t)),
+      [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + alternateNoise(t)),
     );
     const result = estimateOverfitting({ returns: transposeRows(rows), variants: 3, observations: 8, partitions: 2 })!;
     expect([result.probability, result.probabilityOfLoss]).toEqual([1, 1]);

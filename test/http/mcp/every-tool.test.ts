@@ -16,12 +16,12 @@ const ROUTES: Readonly<Record<string, Route>> = API;
 
 let service: LiveService;
 let agent: Agent;
-let teller: ExampleRunner;
+let runner: ExampleRunner;
 const calledTools = new Set<string>();
 beforeAll(async () => {
   service = await openStoryService();
   agent = await openAgent(service.url, { tools: 'all' });
-  teller = createExampleRunner({ ...service, ask: askByTool });
+  runner = createExampleRunner({ ...service, ask: askByTool });
 });
 afterAll(async () => {
   await agent.close();
@@ -65,7 +65,7 @@ function callOf(method: string, address: string, body: unknown) {
 }
 
 test.each(STORY)('%s succeeds as a tool', async (id) => {
-  const { answer, job } = await teller.tell(id);
+  const { answer, job } = await runner.run(id);
   expect(`${answer.status < 300} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe('true');
   if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
 });

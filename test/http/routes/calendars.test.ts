@@ -65,7 +65,7 @@ const get = async (path: string) => {
   const response = await app.fetch(new Request(`http://localhost${path}`));
   return { status: response.status, body: await response.json() };
 };
-const createRefusal = async (path: string) => {
+const requestRefusal = async (path: string) => {
   const { status, body } = await get(path);
   return { status, ...ErrorEnvelope.parse(body).error };
 };
@@ -96,7 +96,10 @@ describe('GET /indices/calendars', () => {
   });
 
   test('has no query parameters', async () => {
-    expect(await createRefusal('/indices/calendars?limit=3')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(await requestRefusal('/indices/calendars?limit=3')).toMatchObject({
+      status: 422,
+      code: 'VALIDATION_FAILED',
+    });
   });
 });
 
@@ -181,7 +184,7 @@ describe('GET /indices/{index_id}/schedule', () => {
   test('accepts as_of instead of asof, and refuses two dates', async () => {
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30')).as_of).toBe('2025-06-30');
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-30')).as_of).toBe('2025-06-30');
-    const refused = await createRefusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
+    const refused = await requestRefusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
     expect(refused).toMatchObject({
       status: 422,
       code: 'VALIDATION_FAILED',
@@ -206,6 +209,6 @@ describe('GET /indices/{index_id}/schedule', () => {
   });
 
   test('an unknown index is reported', async () => {
-    expect(await createRefusal('/indices/NOBODY/schedule')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect(await requestRefusal('/indices/NOBODY/schedule')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
   });
 });

@@ -18,10 +18,10 @@ export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const results = new Map<string, MatMatrix>();
   for (let at = 128; at < file.length;) {
-    const { type, data, next } = renderElement(file, at);
+    const { type, data, next } = readElement(file, at);
     at = next;
-    const inner = type === COMPRESSED ? renderElement(inflateSync(data), 0) : { type, data };
-    if (inner.type === MATRIX) results.set(...createMatrix(inner.data));
+    const inner = type === COMPRESSED ? readElement(inflateSync(data), 0) : { type, data };
+    if (inner.type === MATRIX) results.set(...parseMatrix(inner.data));
   }
   return results;
 }
@@ -33,7 +33,7 @@ interface Element {
   readonly next: number;
 }
 
-function renderElement(buffer: Buffer, at: number): Element {
+function readElement(buffer: Buffer, at: number): Element {
   const small = buffer.readUInt16LE(at + 2);
   if (small > 0) return { type: buffer.readUInt16LE(at), data: buffer.subarray(at + 4, at + 4 + small), next: at + 8 };
   const type = buffer.readUInt32LE(at);
@@ -46,10 +46,10 @@ function renderElement(buffer: Buffer, at: number): Element {
   };
 }
 
-function createMatrix(data: Buffer): [string, MatMatrix] {
+function parseMatrix(data: Buffer): [string, MatMatrix] {
   const parts: Element[] = [];
   for (let at = 0; at < data.length;) {
-    const part = renderElement(data, at);
+    const part = readElement(data, at);
     parts.push(part);
     at = part.next;
   }

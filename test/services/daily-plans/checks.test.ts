@@ -164,6 +164,6 @@ test('a second source that differs blocks its index', async () => {
   });
   const day = await performDay(service, day4);
   expect([day.state, day.held.map(({ index_id }) => index_id)]).toEqual(['blocked', ['CORE', 'CORE-FEE']]);
-  expect(day.reason).toContain('bp apart');
+  expect(day.reason).toContain('The difference is');
   expect((await performDay(service, day3)).state).toBe('done');
 });

@@ -84,7 +84,7 @@ test('an action that differs from a source is flagged, and one with changed term
   const find = async () => (await createQueue('?identifier=BB')).actions[0]!;
   const { action_id: id } = await find();
   const decided = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
-  expect(decided.body.flags).toEqual(['Vendor B has the value 0.25, the store 0.3.']);
+  expect(decided.body.flags).toEqual(['The value is 0.25 in Vendor B and 0.3 in the store.']);
   expect((await createQueue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
 
   await deliverActions(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
@@ -93,7 +93,7 @@ test('an action that differs from a source is flagged, and one with changed term
   expect(await find()).toMatchObject({ action_id: id, state: 'amended', value: 0.25 });
   await decide(id, { decision: 'rejected', comment: 'Not declared' });
   expect((await find()).state).toBe('rejected');
-  expect(await readHeldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, and the store still has it.`]);
+  expect(await readHeldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, but is still in the store.`]);
   expect((await find()).decisions.map(({ decision, terms }) => [decision, terms.value])).toEqual([
     ['confirmed', 0.3],
     ['rejected', 0.25],

@@ -340,7 +340,7 @@ test('a pack of a closed day states the date of its closes, and a pack with ende
             severity: 'warning',
             path: 'accounts[1].holdings[0].identifier',
             message: expect.stringContaining(
-              `It has ended (ACQUISITION of ${DAYS[20]}): paid 520 per share. Enter the cash`,
+              `It has ended (ACQUISITION of ${DAYS[20]}): paid 520 per share. Add the cash`,
             ),
           },
         ],

@@ -110,6 +110,6 @@ test('a repeated expiry of a term structure is refused at its second position', 
     risk_free_rate: 0.05,
   });
   expect(error?.issues.map(({ path, message }) => [path, message])).toEqual([
-    [['expiries', 2], 'is 2025-03-14, as expiries[0] is'],
+    [['expiries', 2], 'is 2025-03-14, the same date as expiries[0]'],
   ]);
 });

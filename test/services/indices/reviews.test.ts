@@ -237,7 +237,7 @@ describe('a document is checked', () => {
     expect((await checkAmended({ pipeline: null }))[0]!.at).toBe('error PIPELINE_XOR_DERIVATION amendments[0].changes');
     expect(await checkAmended({})).toContainEqual({
       at: 'warning NO_EFFECT amendments[0].changes',
-      message: 'amendments[0].changes changes nothing: the document has these values already.',
+      message: 'amendments[0].changes changes nothing, because the document already has these values.',
     });
     const later = {
       amendments: [{ effective_from: '2024-02-01', changes: { rounding: { level: 2 } } }],

@@ -38,7 +38,7 @@ async function runToEnd(id = 'AMD'): Promise<Run['result']> {
   return result as Run['result'];
 }
 const publish = () => service.ask<Publication>('POST', '/analytics/AMD/publish', {});
-const createEntries = async () =>
+const readEntries = async () =>
   (await service.ask<{ readonly entries: PublicationEntry[] }>('GET', '/analytics/AMD/published')).body.entries;
 
 /** Writes the prices of four securities on the first sessions. */
@@ -82,7 +82,7 @@ test('twenty closes are published, an amendment keeps the run current, and twent
   await runToEnd();
   const first = await publish();
   expect([first.status, first.body.published]).toEqual([200, 20]);
-  const before = await createEntries();
+  const before = await readEntries();
 
   const saved = await service.ask(
     'PUT',
@@ -99,13 +99,13 @@ test('twenty closes are published, an amendment keeps the run current, and twent
   expect(result).toMatchObject({ full_run_reason: null, extended_from: sessions[19] });
   const second = await publish();
   expect([second.status, second.body.published, second.body.restated]).toEqual([200, 20, 0]);
-  const all = await createEntries();
+  const all = await readEntries();
   expect(all.slice(0, 20)).toEqual(before);
   expect(all.map(({ date }) => date)).toEqual(sessions.slice(0, 40));
 });
 
 test('the extended run is bit-identical to a whole one, and has other levels than without the amendment', async () => {
-  const extended = (await createEntries()).slice(20).map(({ price }) => price);
+  const extended = (await readEntries()).slice(20).map(({ price }) => price);
   await service.ask('PUT', '/indices/TWIN', {
     ...createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
     id: 'TWIN',

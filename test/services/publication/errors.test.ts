@@ -36,7 +36,7 @@ const publish = async (request: object) =>
   (await service.ask<Publication>('POST', '/analytics/CORE/publish', request)).body;
 const readErrorRegister = async () =>
   (await service.ask<{ errors: PublishedError[] }>('GET', '/analytics/CORE/published/errors')).body.errors;
-const createEntries = async () =>
+const readEntries = async () =>
   (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/CORE/published')).body.entries;
 const createScalingEdit =
   (security: string, factor: number): Edit =>
@@ -64,14 +64,14 @@ test('a difference below the threshold is not restated, and the next close has t
   await rerun();
   const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
   expect(refused.code).toBe('RESTATEMENT'); // without a restatement policy
-  const before = await createEntries();
+  const before = await readEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({
     published: 1,
     restated: 0,
     error: { decision: 'left', dates: 1, first: readSession(9) },
   });
-  const log = await createEntries();
+  const log = await readEntries();
   expect(log.slice(0, 10)).toEqual(before);
   expect(log[10]).toMatchObject({ kind: 'close', date: readSession(10), reason: answer.error!.notice });
   const [error, ...others] = await readErrorRegister();
@@ -85,7 +85,7 @@ test('a difference below the threshold is not restated, and the next close has t
   await rerun();
   expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
   expect(await readErrorRegister()).toHaveLength(1); // the error is already registered
-  expect((await createEntries()).at(-1)!.reason).toBeNull();
+  expect((await readEntries()).at(-1)!.reason).toBeNull();
 });
 
 test('a material error within the window is restated from its first material date by a schedule', async () => {
@@ -96,7 +96,7 @@ test('a material error within the window is restated from its first material dat
   const done = await performDay(service, readSession(12));
   expect(done.state).toBe('done');
   expect(done.steps[2]!.items[0]!.message).toContain('published again');
-  const log = await createEntries();
+  const log = await readEntries();
   expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([readSession(11)]);
   expect(log.at(-1)).toMatchObject({ kind: 'close', date: readSession(12) });
   const [error] = await readErrorRegister();
@@ -110,10 +110,10 @@ test('a material error before the window is announced, and published closes stay
   await deliverDay(5, createScalingEdit('CC', 0.9));
   await deliverDay(13);
   await rerun();
-  const before = await createEntries();
+  const before = await readEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'announced' } });
-  expect((await createEntries()).slice(0, before.length)).toEqual(before);
+  expect((await readEntries()).slice(0, before.length)).toEqual(before);
   expect((await readErrorRegister())[0]!.notice).toContain('were wrong and stand as published');
 });
 
@@ -128,7 +128,7 @@ test('a restatement by a person is registered with its reason, and the log is st
     [2, 'restated'],
     [1, 'left'],
   ]);
-  const log = await createEntries();
+  const log = await readEntries();
   expect(verifyLog(log, { keys: null, head: log.at(-1)!.hash })).toMatchObject({ entries: log.length });
   const { body } = await service.ask<{ entries: { id: string; note: string | null }[] }>(
     'GET',

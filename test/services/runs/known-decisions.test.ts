@@ -43,7 +43,7 @@ interface Levels {
   readonly metrics: { readonly total_return: number };
 }
 const run = (body: object = {}): Promise<Levels> => jobOf<Levels>('/analytics/DESK/backtest', body);
-const createRuns = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
+const listRuns = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
   (await service.ask<{ readonly runs: [] }>('GET', '/analytics/DESK/runs')).body.runs;
 
 /**
@@ -113,7 +113,7 @@ test('a rebalance decides on the price known at the time, and levels use the cur
 });
 
 test('a run on data known at the time is marked, remains current, replays to the same bytes, and is not extended by a plain run', async () => {
-  expect((await createRuns()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
+  expect((await listRuns()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
   const current = await service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, as_known: 'decision' });
   expect(current.status).toBe(200);
   const replayed = await jobOf('/analytics/DESK/replay', {});
@@ -123,7 +123,7 @@ test('a run on data known at the time is marked, remains current, replays to the
 });
 
 test('the difference of the two runs is attributed to the request, to the last bit', async () => {
-  const [, known, plain] = await createRuns();
+  const [, known, plain] = await listRuns();
   const difference = await jobOf('/analytics/DESK/runs/diff', { from: plain!.run_id, to: known!.run_id });
   expect(difference).toMatchObject({
     definition: [],
@@ -139,7 +139,7 @@ test('the difference of the two runs is attributed to the request, to the last b
 });
 
 test('the pro forma file of a run with as_known has the composition of the run', async () => {
-  const [, known, plain] = await createRuns();
+  const [, known, plain] = await listRuns();
   const weightsOf = async (id: string): Promise<number[]> => {
     const path = `/analytics/DESK/exports/proforma?run_id=${id}&date=2024-01-05&format=json`;
     const { status, body } = await service.ask<{ readonly columns: string[]; readonly data: number[][] }>('GET', path);

@@ -59,7 +59,7 @@ test('a database claims the place of its first process, and no other one afterwa
   for (const ask of [claimStore, assertStore])
     await expect(ask(one, createFolderPlace(theirs))).rejects.toMatchObject({
       exitStatus: 78,
-      message: `The place of results, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
+      message: `The results storage, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
     });
   const absent = join(await newFolder(), 'typo');
   await expect(claimStore(one, createFolderPlace(absent))).rejects.toMatchObject({
@@ -130,7 +130,7 @@ test('a missing file is damage if the place is available, and an outage if it is
   ]);
   await rename(folder, `${folder}-away`);
   expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
-  expect(health.fault()).toMatch(/^The place of results is unavailable: /); // clients receive this text, so it contains no path
+  expect(health.fault()).toMatch(/^The results storage is unavailable: /); // clients receive this text, so it contains no path
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await artifacts.remove([ref.name]);

@@ -135,7 +135,7 @@ test.each(TREATMENTS)(
 test('the check does not hold by definition: a level that is 1 bp off is found at its close', () => {
   const index = run(MARKET, indexOf({ dividends: 'total' }));
   index.variants.price!.level[5]! *= 1.0001;
-  expect(findingsOf(index).join()).toContain('Market value over divisor at the close');
+  expect(findingsOf(index).join()).toContain('The market value divided by the divisor at the close');
 });
 
 test('rounded levels, divisors, shares and weights agree within their decimals', () => {

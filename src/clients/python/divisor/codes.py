@@ -8,7 +8,7 @@ from typing import Dict, Type
 from .errors import DivisorError
 
 class MalformedRequest(DivisorError):
-    """The body is not JSON, is nested too deeply, repeats a key, or has another content type."""
+    """The body is not JSON, is nested too deeply, repeats a key, or has an unsupported content type."""
 
 
 class BodyTooLarge(DivisorError):
@@ -24,11 +24,11 @@ class ForbiddenScope(DivisorError):
 
 
 class QuotaExceeded(DivisorError):
-    """The documents and versions of the key have reached their storage limit; purge some."""
+    """The documents and versions of the key have reached their storage limit. Purge some of them."""
 
 
 class ApprovalForbidden(DivisorError):
-    """The key may not decide: it requested the change, or is no approver."""
+    """The key cannot decide, because it requested the change or is not an approver."""
 
 
 class ForbiddenId(DivisorError):
@@ -36,11 +36,11 @@ class ForbiddenId(DivisorError):
 
 
 class ReadOnly(DivisorError):
-    """The service runs with --read-only on: it changes nothing and starts no job."""
+    """The service runs with --read-only on. It changes nothing and starts no job."""
 
 
 class ForbiddenOrigin(DivisorError):
-    """A keyless service was addressed by a foreign host name or web origin."""
+    """A service without keys received a request with a foreign host name or web origin."""
 
 
 class RouteNotFound(DivisorError):
@@ -60,7 +60,7 @@ class AssetNotInRun(DivisorError):
 
 
 class BenchmarkNotFound(DivisorError):
-    """The benchmark is neither a stored index nor an identifier of the data: a security or a series."""
+    """The benchmark is neither a stored index nor an identifier of the data (a security or a series)."""
 
 
 class ConstraintSetNotFound(DivisorError):
@@ -88,7 +88,7 @@ class NothingPublished(DivisorError):
 
 
 class VersionNotFound(DivisorError):
-    """The document has no version of the number, or it is a deletion."""
+    """The document has no version with the number, or the version is a deletion."""
 
 
 class WatchlistNotFound(DivisorError):
@@ -116,11 +116,11 @@ class ClientNotFound(DivisorError):
 
 
 class FileNotFound(DivisorError):
-    """The day has no file of the name, or it is no longer kept."""
+    """The day has no file with the name, or the file is no longer kept."""
 
 
 class DayNotFound(DivisorError):
-    """The schedule has no day of the session yet."""
+    """The schedule has no day for the session yet."""
 
 
 class ActionNotFound(DivisorError):
@@ -144,27 +144,27 @@ class JobNotFound(DivisorError):
 
 
 class DocumentUnreadable(DivisorError):
-    """The stored document cannot be read; it can still be deleted."""
+    """The stored document cannot be read. It can still be deleted."""
 
 
 class MethodNotAllowed(DivisorError):
-    """The path exists but not with this method; see Allow."""
+    """The path does not accept the method; see the header Allow."""
 
 
 class NotAcceptable(DivisorError):
-    """None of the media types in Accept is offered; see detail.accepted."""
+    """The route cannot return any of the media types in Accept; see detail.accepted."""
 
 
 class CheckFailed(DivisorError):
-    """A check of a schedule holds an index back; fix its data or waive the finding."""
+    """A check of a schedule holds an index back. Correct the data, or waive the finding."""
 
 
 class DeliveryFailed(DivisorError):
-    """A target did not take a file; it is attempted again in the next round."""
+    """A target did not accept a file. The service tries again in the next attempt of the day."""
 
 
 class ApprovalRequired(DivisorError):
-    """Another person has to agree first; see detail.approval_id. Repeat the request once it is approved."""
+    """Another person must approve the change first; see detail.approval_id. Repeat the request after the approval."""
 
 
 class ApprovalClosed(DivisorError):
@@ -192,19 +192,19 @@ class StoreExists(DivisorError):
 
 
 class StoreActive(DivisorError):
-    """The store is the active one."""
+    """The store is active and cannot be deleted."""
 
 
 class StorePublished(DivisorError):
-    """Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it anyway."""
+    """Published runs used the data of the store; see detail.indices. `purge=true` (scope admin) deletes the store anyway."""
 
 
 class StoreLoading(DivisorError):
-    """A store is already loading, or the previous one is being read after a restart; retry after `Retry-After` seconds."""
+    """A store is loading, or the previous store is being read after a restart. Try again after `Retry-After` seconds."""
 
 
 class StoreRefreshing(DivisorError):
-    """The store is already refreshing; retry after `Retry-After` seconds."""
+    """The store is being refreshed. Try again after `Retry-After` seconds."""
 
 
 class FolderRegistered(DivisorError):
@@ -212,35 +212,35 @@ class FolderRegistered(DivisorError):
 
 
 class NothingToRefresh(DivisorError):
-    """The store has no source to refresh from."""
+    """The store has no source for a refresh."""
 
 
 class StoreNotServed(DivisorError):
-    """Answered up to version 0.3.0, where only the active store could be refreshed."""
+    """Used up to version 0.3.0, in which only the active store could be refreshed."""
 
 
 class StoreMismatch(DivisorError):
-    """The run was made on a data store that is not active and cannot be read; the message has the reason."""
+    """The data store of the run is not active and cannot be read. The message states the reason."""
 
 
 class JobRunning(DivisorError):
-    """A job with the id runs with a different request."""
+    """A job with the same id is running for a different request."""
 
 
 class Restatement(DivisorError):
-    """The run disagrees with published closes; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended."""
+    """The run differs from published closes; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended."""
 
 
 class NoCurrentRun(DivisorError):
-    """All stored runs of the index are out of date: run it again, or select a run by `run_id`. `detail` has the newest run and the reason."""
+    """All stored runs of the index are stale. Run the index again, or select a run by `run_id`. `detail` contains the newest run and the reason."""
 
 
 class NotReproduced(DivisorError):
-    """The published closes cannot be recomputed from the run and its data; `detail` has the first difference or the reason."""
+    """The published closes cannot be recomputed from the run and its data. `detail` contains the first difference or the reason."""
 
 
 class PartialCloses(DivisorError):
-    """Closes to be published use prices of only some securities; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
+    """Closes to be published use prices of only some securities; see detail.closes. Nothing was appended. `allow_partial` publishes these closes."""
 
 
 class PreconditionFailed(DivisorError):
@@ -256,7 +256,7 @@ class InvalidIdentifier(DivisorError):
 
 
 class VersionNotRestorable(DivisorError):
-    """The version is a deletion, belongs to a data store whose files were deleted, or to one that needs a password again."""
+    """The version cannot be restored: it is a deletion, or it belongs to a data store whose files were deleted or whose password is required again."""
 
 
 class IdMismatch(DivisorError):
@@ -284,7 +284,7 @@ class PluginFailed(DivisorError):
 
 
 class NoDataAtDate(DivisorError):
-    """There is no data at or before the date."""
+    """There is no data on or before the date."""
 
 
 class NoDataKnown(DivisorError):
@@ -292,11 +292,11 @@ class NoDataKnown(DivisorError):
 
 
 class NoCommonDates(DivisorError):
-    """The series share fewer than two dates."""
+    """The series have fewer than two common dates."""
 
 
 class UniverseRequired(DivisorError):
-    """Neither identifiers nor an index were given."""
+    """The request contains neither identifiers nor an index."""
 
 
 class ExpiryNotAfterAsOf(DivisorError):
@@ -308,11 +308,11 @@ class ExpiryOrder(DivisorError):
 
 
 class RateOutOfRange(DivisorError):
-    """A rate is larger than 1 in magnitude (probably percent), or a series used as one has a value beyond 100 percent."""
+    """The absolute value of a rate is larger than 1 (it is probably in percent), or a series of rates has a value beyond 100 percent."""
 
 
 class IndexRequired(DivisorError):
-    """Template blocks without an index need one."""
+    """The template has blocks without an index, and the request contains no index."""
 
 
 class TemplateBuiltIn(DivisorError):
@@ -320,11 +320,11 @@ class TemplateBuiltIn(DivisorError):
 
 
 class VariantNotAvailable(DivisorError):
-    """The run has no level of the return variant: its prices include dividends, so only the total return exists."""
+    """The run has no level of the return variant. Its prices include dividends, so only the total return exists."""
 
 
 class TotalLoss(DivisorError):
-    """A period lost everything, so contributions cannot be linked over it."""
+    """The return of a period is -100 %, so contributions cannot be linked over it."""
 
 
 class Infeasible(DivisorError):
@@ -332,15 +332,15 @@ class Infeasible(DivisorError):
 
 
 class ObjectiveUnattainable(DivisorError):
-    """The constraints are feasible, but no weights within them meet the requirement of the objective."""
+    """The constraints are feasible, but no weights within them satisfy the requirement of the objective."""
 
 
 class EmptyIndex(DivisorError):
-    """No security passes the rules, or none has a weight, on the first date."""
+    """No security passes the rules on the first date, or no security has a weight."""
 
 
 class NoRate(DivisorError):
-    """A value of the field of a withholding tax has neither a rate nor a default; see detail.values."""
+    """The withholding tax has neither a rate for a value of its field nor a default; see detail.values."""
 
 
 class FxMissing(DivisorError):
@@ -348,19 +348,19 @@ class FxMissing(DivisorError):
 
 
 class RiskInsufficientData(DivisorError):
-    """Too few complete observations for a covariance estimate."""
+    """There are too few complete observations for a covariance estimate."""
 
 
 class LookAhead(DivisorError):
-    """A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day. Or decisions on the data known at the time were requested for an index that is rebalanced on breaches."""
+    """A stored risk model is estimated on returns after the decision that uses it; `detail.observed_end` is its last day. The error is also reported if decisions with the data known at the time are requested for an index that rebalances on breaches."""
 
 
 class ModelLacksNames(DivisorError):
-    """A stored risk model has no estimate for a security that it is used for; `detail.identifiers` lists them."""
+    """A stored risk model has no estimate for a required security; `detail.identifiers` lists these securities."""
 
 
 class QueryLimit(DivisorError):
-    """A SQL query exceeds its limit of time, of memory, of the number of runs, or of the size of its result; or an immediate computation, such as a preview, takes longer than MAX_QUERY_SECONDS."""
+    """An SQL query exceeds its limit of time, memory, number of runs, or size of the result. The error is also reported if an immediate computation, such as a preview, takes longer than MAX_QUERY_SECONDS."""
 
 
 class NumericFailure(DivisorError):
@@ -368,35 +368,35 @@ class NumericFailure(DivisorError):
 
 
 class SolverFailed(DivisorError):
-    """The solver neither solved the problem nor proved it infeasible."""
+    """The solver found neither a solution nor a proof that the problem is infeasible."""
 
 
 class MissingPrice(DivisorError):
-    """A constituent has no price and the treatment requires a failure."""
+    """A constituent has no price, and the treatment requires an error in this case."""
 
 
 class RateLimited(DivisorError):
-    """The key has reached its limit of waiting jobs or of requests per second; retry after `Retry-After` seconds."""
+    """The key has reached its limit of waiting jobs or of requests per second. Try again after `Retry-After` seconds."""
 
 
 class Internal(DivisorError):
-    """A defect of the service; report detail.request_id."""
+    """A defect of the service. Report it with detail.request_id."""
 
 
 class NotSupported(DivisorError):
-    """This build has no driver for the kind."""
+    """This version has no driver for the kind of database."""
 
 
 class NoDataSource(DivisorError):
-    """No data store is active, or the active one could not be read: `detail.error` says why."""
+    """No data store is active, or the active store could not be read; `detail.error` contains the reason."""
 
 
 class StoreUnavailable(DivisorError):
-    """The document store does not respond, or the active data store is still loading after a restart; retry after `Retry-After` seconds."""
+    """The document store does not respond, or the active data store is loading after a restart. Try again after `Retry-After` seconds."""
 
 
 class Overloaded(DivisorError):
-    """The queue or the memory budget is full; retry later."""
+    """The queue or the memory budget is full. Try again later."""
 
 
 class Draining(DivisorError):
@@ -404,23 +404,23 @@ class Draining(DivisorError):
 
 
 class StorageFull(DivisorError):
-    """The disk is at its low-water mark; nothing was written."""
+    """The free space of the disk is at its low-water mark. Nothing was written."""
 
 
 class UnclassifiedFailure(DivisorError):
-    """The job failed before codes were recorded."""
+    """The job failed in an early version that did not store error codes."""
 
 
 class RiskModelChanged(DivisorError):
-    """A stored risk model was estimated again or deleted while the job that uses it waited; submit it again."""
+    """A stored risk model was estimated again or deleted while a job that uses it was waiting. Submit the job again."""
 
 
 class WorkerCrashed(DivisorError):
-    """The job crashed its thread too many times."""
+    """The job crashed its thread too often."""
 
 
 class JobInterrupted(DivisorError):
-    """Attempts of the job ended too often for external reasons: their processes ended, became silent or returned the job."""
+    """Attempts of the job ended too often for external reasons: their processes ended, stopped responding or returned the job."""
 
 
 class WorkerOutOfMemory(DivisorError):
@@ -444,7 +444,7 @@ class StoreReadFailed(DivisorError):
 
 
 class RefreshRejected(DivisorError):
-    """The refresh has a finding listed in fail_on; nothing was stored or activated. See detail.findings."""
+    """The refresh has a finding with a code of fail_on. Nothing was stored or activated; see detail.findings."""
 
 
 class StoreWriteFailed(DivisorError):

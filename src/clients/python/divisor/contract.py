@@ -12,11 +12,11 @@ Date = t.Union[str, datetime.date]
 class AcceptedFinding(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: Security or series; null for the index as a whole.
+    #: Security or series; null for the whole index.
     identifier: t.Optional[str]
-    #: Finding in a sentence.
+    #: Description of the finding in a sentence.
     message: str
-    #: Number and limit; null for a finding without a number.
+    #: Value and limit; null for a finding without a value.
     measure: t.Optional[CheckMeasure]
 
 
@@ -28,61 +28,61 @@ class AccountBacktestJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[AccountBacktestView]
 
 
 class _AccountBacktestRequest(t.TypedDict):
-    #: The account as it is before the first session.
+    #: Account before the first session.
     account: PersonalAccount
     #: Stored factor model.
     risk_model: str
-    #: First day; the lots are those held on it.
+    #: First day. The lots are those held on this day.
     start: Date
 
 
 class AccountBacktestRequest(_AccountBacktestRequest, total=False):
-    #: Default: a generated id.
+    #: Id of the result. Default: a generated id.
     backtest_id: t.Optional[str]
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: BatchObjective
-    #: Constraint rows; without rows the weights are long only and sum to 1.
+    #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[BatchRow]
-    #: Trades are whole shares.
+    #: True limits trades to whole shares.
     whole_shares: bool
-    #: Maximum number of branches per account where rounding leaves a gap; 0 searches none.
+    #: Maximum number of branches per account if rounding leaves a gap; 0 turns the search off.
     search_nodes: int
     #: Default: the last session of the data.
     end: t.Optional[Date]
-    #: The account trades on its first session, and on the first of each month, quarter or year.
+    #: Frequency of the trades. The account trades on its first session, and on the first session of each month, quarter or year.
     rebalance: t.Literal["monthly", "quarterly", "yearly"]
     #: Tax rate of dividends.
     dividend_rate: float
@@ -95,7 +95,7 @@ class AccountBacktestViewSessions(t.TypedDict):
     value: float
     #: Cash at the close: cash of the previous session plus the entries of this session.
     cash: float
-    #: Tax of the year so far that has not been paid yet.
+    #: Unpaid tax of the year so far.
     accrued_tax: float
 
 
@@ -106,9 +106,9 @@ class AccountBacktestViewRebalances(t.TypedDict):
     status: str
     #: Number of trades.
     trades: int
-    #: One-way, as a fraction of the value.
+    #: One-way turnover, as a fraction of the value.
     turnover: float
-    #: Annual, after the trades.
+    #: Annual tracking error after the trades.
     tracking_error: float
     #: Gap of the certificate.
     gap: float
@@ -168,7 +168,7 @@ class AccountBacktestView(t.TypedDict):
     end: str
     #: Value on the last session.
     final_value: float
-    #: Value less the tax of the year that has not been paid yet.
+    #: Value less the unpaid tax of the year.
     final_value_after_tax: float
     #: Annual return of the value after tax.
     annual_return_after_tax: float
@@ -190,9 +190,9 @@ class AccountBacktestView(t.TypedDict):
     years: t.Sequence[AccountBacktestViewYears]
     #: Lots on the last session.
     lots: t.Sequence[AccountBacktestViewLots]
-    #: SHA-256 of the store content that was read.
+    #: SHA-256 of the data that was read.
     store_content_hash: str
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
 
 
@@ -206,25 +206,25 @@ class AccountDefaultsTaxRealised(t.TypedDict, total=False):
 class AccountDefaultsTax(t.TypedDict, total=False):
     #: Tax rate of short-term gains.
     short_rate: float
-    #: Rate of gains after more than one year.
+    #: Tax rate of long-term gains (after more than one year).
     long_rate: float
     #: Losses carried forward, in money.
     carry_forward: float
-    #: Days before and after a sale at a loss.
+    #: Number of days before and after a sale at a loss.
     wash_sale_days: int
-    #: Losses within the window are disallowed and added to the basis, or not realised.
+    #: Treatment of losses within the window: they are disallowed and added to the basis, or sales with such losses are not made.
     wash_sales: t.Literal["disallow", "forbid"]
     #: Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.
     lot_method: t.Literal["specific", "hifo", "fifo"]
-    #: Short-term and long-term gains offset each other, or each only itself.
+    #: Short-term and long-term gains offset each other, or each offsets only losses of the same term.
     netting: t.Literal["us", "separate"]
     #: Weight of taxes in the objective.
     weight: float
-    #: Value of a net loss carried forward, per unit; at most the long-term rate.
+    #: Value of one unit of net loss carried forward; at most the long-term rate.
     loss_value: float
-    #: Maximum net gains of the year less losses carried forward, in money.
+    #: Maximum net gains of the year, less losses carried forward, in money.
     budget: t.Optional[float]
-    #: Net gains realised this year before this trade, in money.
+    #: Net gains realised this year before these trades, in money.
     realised: AccountDefaultsTaxRealised
 
 
@@ -233,15 +233,15 @@ class AccountDefaults(t.TypedDict, total=False):
     cash: float
     #: Securities that are sold and not bought.
     exclusions: t.Sequence[str]
-    #: Weights added to those of the parent, by security.
+    #: Weights that are added to the weights of the parent, by security.
     tilts: t.Mapping[str, float]
     #: Maximum annual tracking error.
     tracking_error_limit: t.Optional[float]
     #: Minimum trade, in money.
     minimum_trade: float
-    #: Groups of securities that count as the same for wash sales.
+    #: Groups of securities that are treated as identical for wash sales.
     substitutes: t.Sequence[t.Sequence[str]]
-    #: Rates, and rules of the tax.
+    #: Rates and rules of the tax.
     tax: AccountDefaultsTax
 
 
@@ -266,36 +266,36 @@ class AccountTaxRealised(t.TypedDict, total=False):
 class AccountTax(t.TypedDict, total=False):
     #: Tax rate of short-term gains.
     short_rate: float
-    #: Rate of gains after more than one year.
+    #: Tax rate of long-term gains (after more than one year).
     long_rate: float
     #: Losses carried forward, in money.
     carry_forward: float
-    #: Net gains realised this year before this trade, in money.
+    #: Net gains realised this year before these trades, in money.
     realised: AccountTaxRealised
-    #: Days before and after a sale at a loss.
+    #: Number of days before and after a sale at a loss.
     wash_sale_days: int
-    #: Losses within the window are disallowed and added to the basis, or not realised.
+    #: Treatment of losses within the window: they are disallowed and added to the basis, or sales with such losses are not made.
     wash_sales: t.Literal["disallow", "forbid"]
     #: Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.
     lot_method: t.Literal["specific", "hifo", "fifo"]
-    #: Short-term and long-term gains offset each other, or each only itself.
+    #: Short-term and long-term gains offset each other, or each offsets only losses of the same term.
     netting: t.Literal["us", "separate"]
     #: Weight of taxes in the objective.
     weight: float
-    #: Value of a net loss carried forward, per unit; at most the long-term rate.
+    #: Value of one unit of net loss carried forward; at most the long-term rate.
     loss_value: float
-    #: Maximum net gains of the year less losses carried forward, in money.
+    #: Maximum net gains of the year, less losses carried forward, in money.
     budget: t.Optional[float]
 
 
 class ActionChoice(t.TypedDict):
-    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
+    #: `take_up`: subscribe for all new shares of a rights issue, with cash from outside; `sell`: sell the rights at their theoretical value; the cash leaves the index; `sell_to_fund`: sell enough rights to pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: accept the cash of an offer of cash or shares, or of a scrip dividend; the cash leaves the index; `accept_shares`: accept the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
-    #: At prices that change only because of the action.
+    #: Values at prices that change only because of the action.
     weight_after: float
     #: Index shares.
     shares_after: float
-    #: Per share held before, in the currency of the security; negative if the holder pays.
+    #: Cash per share held before, in the currency of the security; negative if the holder pays.
     cash: float
     #: Shares of another security; null if there are none.
     received: t.Optional[ReceivedShares]
@@ -304,9 +304,9 @@ class ActionChoice(t.TypedDict):
 class ActionDecision(t.TypedDict):
     #: Decision about the action.
     decision: t.Literal["confirmed", "rejected", "reopened"]
-    #: Terms on which it was decided.
+    #: Terms of the action at the time of the decision.
     terms: ActionTerms
-    #: Other sources, as compared by the person.
+    #: Other sources with which the person compared the action.
     sources: t.Sequence[ActionSource]
     #: Comment; null if there is none.
     comment: t.Optional[str]
@@ -334,16 +334,16 @@ class ActionFacts(t.TypedDict):
     sources: t.Sequence[ActionSource]
     #: Differences between the store and these sources.
     differences: t.Sequence[str]
-    #: Effect on each index whose run holds the security.
+    #: Effect on each index with a run that holds the security.
     effects: t.Sequence[DeskActionEffect]
 
 
 class ActionSource(t.TypedDict):
     #: Source, such as the notice of the issuer.
     name: str
-    #: Its value; null if it has none.
+    #: Value in this source; null if it has none.
     value: t.Optional[float]
-    #: Its ex-date; null if it has none.
+    #: Ex-date in this source; null if it has none.
     ex_date: t.Optional[str]
 
 
@@ -353,9 +353,9 @@ class _ActionSourceInput(t.TypedDict):
 
 
 class ActionSourceInput(_ActionSourceInput, total=False):
-    #: Its value; null if it has none.
+    #: Value in this source; null if it has none.
     value: t.Optional[float]
-    #: Its ex-date; null if it has none.
+    #: Ex-date in this source; null if it has none.
     ex_date: t.Optional[Date]
 
 
@@ -366,7 +366,7 @@ class ActionTerms(t.TypedDict):
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: First day without the entitlement.
     ex_date: str
-    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    #: Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.
     value: float
     #: Null: unknown.
     pay_date: t.Optional[str]
@@ -374,17 +374,17 @@ class ActionTerms(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
-    #: Of a merger, money paid per share in addition to shares.
+    #: Cash that a merger pays per share in addition to shares.
     cash: t.Optional[float]
 
 
 class ActionsCheck(t.TypedDict):
-    """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
+    """The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it."""
 
     check: t.Literal["actions"]
     #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
-    #: Calendar days after the session that are checked.
+    #: Number of calendar days after the session that are checked.
     days_ahead: int
 
 
@@ -393,24 +393,24 @@ class _ActionsCheckInput(t.TypedDict):
 
 
 class ActionsCheckInput(_ActionsCheckInput, total=False):
-    """Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after."""
+    """The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it."""
 
     #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
-    #: Calendar days after the session that are checked.
+    #: Number of calendar days after the session that are checked.
     days_ahead: int
 
 
 class ActionsView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
     #: Last date of the run.
     as_of: str
-    #: By ex-date and security; the last 10,000.
+    #: The last 10,000 actions, sorted by ex-date and security.
     actions: t.Sequence[IndexAction]
     #: Number of actions in the window.
     actions_total: int
@@ -424,13 +424,13 @@ class _ActiveBoundsParams(t.TypedDict):
 
 
 class ActiveBoundsParams(_ActiveBoundsParams, total=False):
-    """Each active weight (weight minus index weight) is between two bounds."""
+    """Each active weight (weight less index weight) is between two bounds."""
 
-    #: Securities of the row. Default: all.
+    #: Securities of the constraint. Default: all securities.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -439,7 +439,7 @@ class _ActiveBoundsRow(t.TypedDict):
 
 
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveBoundsParams
@@ -455,15 +455,15 @@ class _ActiveGroupBoundsParams(t.TypedDict):
 
 
 class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
-    """The active weight of each group (weight minus index weight) is between two bounds."""
+    """The active weight of each group (weight less index weight) is between two bounds."""
 
-    #: Groups of the row. Default: every group.
+    #: Groups of the constraint. Default: every group.
     groups: t.Optional[t.Sequence[str]]
-    #: Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.
+    #: Limit of groups with a small index weight: a multiple of the index weight instead of `upper`. Default: no such limit.
     small_group: t.Optional[SmallGroup]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -472,7 +472,7 @@ class _ActiveGroupBoundsRow(t.TypedDict):
 
 
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveGroupBoundsParams
@@ -483,7 +483,7 @@ class ActiveRiskPayload(t.TypedDict):
     benchmark: str
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Share of the weights that the estimate covers.
+    #: Fraction of the weights that the estimate covers.
     covered_weight: float
     #: Contributions of securities that only the benchmark holds.
     contributions_not_held: t.Mapping[str, float]
@@ -493,9 +493,9 @@ class ActiveRiskPayload(t.TypedDict):
     risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
     #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels, at which the estimation period starts.
+    #: First date of the levels of the run. The estimation period begins on this date.
     window_start: t.Optional[str]
-    #: Last date of the run's levels.
+    #: Last date of the levels of the run.
     window_end: t.Optional[str]
 
 
@@ -507,9 +507,9 @@ class _ActiveShareParams(t.TypedDict):
 class ActiveShareParams(_ActiveShareParams, total=False):
     """The active share (half the sum of absolute active weights) is at most a limit."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -518,14 +518,14 @@ class _ActiveShareRow(t.TypedDict):
 
 
 class ActiveShareRow(_ActiveShareRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ActiveShareParams
 
 
 class AdjustmentChoice(t.TypedDict):
-    """The proposed adjustment, and the reason."""
+    """Proposed adjustment, and its reason."""
 
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
@@ -542,7 +542,7 @@ class _AllNode(t.TypedDict):
 
 
 class AllNode(_AllNode, total=False):
-    """Every operand must pass."""
+    """True if every operand is true."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
@@ -555,7 +555,7 @@ class _AllNodeInput(t.TypedDict):
 
 
 class AllNodeInput(_AllNodeInput, total=False):
-    """Every operand must pass."""
+    """True if every operand is true."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
@@ -569,14 +569,14 @@ class AmendFacts(t.TypedDict):
     index_id: str
     #: True for a deletion of the index.
     deletes: bool
-    #: Change of the whole history, then amendments by date.
+    #: Change of the whole history, followed by amendments by date.
     changes: t.Sequence[DefinitionChange]
 
 
 class _Amendment(t.TypedDict):
-    #: The first review on or after this date follows the new version; earlier reviews follow the previous version.
+    #: The new version applies from the first review on or after this date. Earlier reviews use the previous version.
     effective_from: str
-    #: JSON merge patch (RFC 7396) of the document: its members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding; arrays are replaced whole.
+    #: JSON merge patch (RFC 7396) of the document. It can change the members universe, rebalance, reviews, pipeline, derivation, overlay, events, rounding. Arrays are replaced as a whole.
     changes: t.Mapping[str, t.Any]
 
 
@@ -585,7 +585,7 @@ class Amendment(_Amendment, total=False):
     announced: str
     #: Free text.
     reason: str
-    #: Rebalances on the first session on or after the date instead of waiting for the next review.
+    #: True rebalances on the first session on or after the date, instead of at the next review.
     rebalance: bool
 
 
@@ -596,7 +596,7 @@ class AnnouncedDividend(t.TypedDict):
     identifier: str
     #: Per share, in the currency of the security.
     dividend: float
-    #: Index points; negative where short positions pay more.
+    #: Index points; negative if short positions pay more than long positions receive.
     points: float
     #: Points after withholding tax, as reinvested by a net return index.
     net_points: float
@@ -622,7 +622,7 @@ class _AnyNode(t.TypedDict):
 
 
 class AnyNode(_AnyNode, total=False):
-    """At least one operand must pass."""
+    """True if at least one operand is true."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
@@ -635,44 +635,44 @@ class _AnyNodeInput(t.TypedDict):
 
 
 class AnyNodeInput(_AnyNodeInput, total=False):
-    """At least one operand must pass."""
+    """True if at least one operand is true."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class Approval(t.TypedDict):
-    """A request for the agreement of a second person."""
+    """Request for the approval of a second person."""
 
-    #: From 1, without a gap.
+    #: Number, from 1 without gaps.
     approval_id: int
-    #: Change that is requested.
+    #: Requested change.
     action: t.Literal["publish", "restate", "amend", "action", "override", "waive"]
     #: Id of the index, schedule or data store concerned.
     subject: str
     #: State of the approval.
     state: t.Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]
-    #: The change in a sentence.
+    #: Description of the change in a sentence.
     summary: str
-    #: Facts for the decision, by kind; null of a request before this member existed.
+    #: Facts for the decision, by kind. Null for requests of earlier versions that do not store them.
     facts: t.Optional[t.Union[PublishFacts, RestateFacts, AmendFacts, ActionFacts, OverrideFacts, WaiveFacts]]
-    #: The members of `facts`, in no fixed form.
+    #: Members of `facts`. They have no fixed form.
     detail: t.Mapping[str, t.Any]
-    #: Day of a schedule that requests it; null for a request of a person.
+    #: Day of the schedule that requests the change; null for a request of a person.
     schedule_day: t.Optional[RequestingDay]
-    #: SHA-256 of what is approved. A change with any other content needs another approval.
+    #: SHA-256 of the approved content. A change with different content needs another approval.
     digest: str
     #: Time of the request.
     requested_at: str
-    #: Name of the key that requests it.
+    #: Name of the key of the request.
     requested_by: str
-    #: Time after which it can no longer be approved or used.
+    #: Time after which the request can no longer be approved or used.
     expires_at: str
-    #: Persons who have to agree, with the one who requests it.
+    #: Number of people who must agree, including the requester.
     persons: int
-    #: Persons who have not agreed yet.
+    #: Number of people who have not agreed yet.
     missing: int
-    #: Request, comments and decisions, in their order.
+    #: Request, comments and decisions, in order.
     history: t.Sequence[ApprovalStep]
 
 
@@ -684,7 +684,7 @@ class ApprovalCollection(t.TypedDict):
 
 
 class _ApprovalDecisionRequest(t.TypedDict):
-    #: `withdraw` is for the person who requested it.
+    #: Decision about the request. Only the person who requested the change can use `withdraw`.
     decision: t.Literal["approve", "reject", "withdraw", "comment"]
 
 
@@ -696,9 +696,9 @@ class ApprovalDecisionRequest(_ApprovalDecisionRequest, total=False):
 class ApprovalRule(t.TypedDict):
     #: Change.
     action: t.Literal["publish", "restate", "amend", "action", "override", "waive"]
-    #: Number of persons who have to agree, including the requester.
+    #: Number of people who must agree, including the requester.
     persons: int
-    #: Names or ids of keys that may approve; null for every key with the scope.
+    #: Names or ids of keys that can approve; null for every key with the scope.
     approvers: t.Optional[t.Sequence[str]]
 
 
@@ -718,26 +718,26 @@ class ApprovalStep(t.TypedDict):
 class ApprovedClose(t.TypedDict):
     #: The date.
     date: str
-    #: Price return level; null if none.
+    #: Price return level; null if there is none.
     price: t.Optional[float]
-    #: Total return level; null if none.
+    #: Total return level; null if there is none.
     total: t.Optional[float]
-    #: Net return level; null if none.
+    #: Net return level; null if there is none.
     net: t.Optional[float]
 
 
 class ApprovedLevels(t.TypedDict):
-    #: Price return level; null if none.
+    #: Price return level; null if there is none.
     price: t.Optional[float]
-    #: Total return level; null if none.
+    #: Total return level; null if there is none.
     total: t.Optional[float]
-    #: Net return level; null if none.
+    #: Net return level; null if there is none.
     net: t.Optional[float]
 
 
 class _ArithmeticNode(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: Operator between the operands; ^ is a power.
+    #: Operator between the operands. ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
@@ -752,7 +752,7 @@ class ArithmeticNode(_ArithmeticNode, total=False):
 
 class _ArithmeticNodeInput(t.TypedDict):
     node: t.Literal["arithmetic"]
-    #: Operator between the operands; ^ is a power.
+    #: Operator between the operands. ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNodeInput]
@@ -766,93 +766,93 @@ class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
 
 
 class AssetView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
     #: Asset identifier.
     identifier: str
-    #: Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison.
+    #: Covariance of the returns with the returns of the reference, divided by the variance of the returns of the reference.
     beta: float
     #: Correlation of the returns.
     correlation: float
-    #: Return less the return of the comparison.
+    #: Return less the return of the reference.
     excess_return: float
     #: Return of the run over the same dates.
     index_return: float
-    #: Last level over the first, less 1.
+    #: Last level divided by the first, less 1.
     total_return: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
     #: Number of dates used.
     observations: int
-    #: Rebalances that held the security.
+    #: Rebalances at which the run held the security.
     rebalances_held: int
     #: CLOSE on the dates of the run.
     price: SeriesPayload
-    #: Applied weight on each rebalance date that included the security.
+    #: Applied weight on each rebalance date on which the run held the security.
     weight_history: t.Mapping[str, float]
     #: Weight before capping, on the same dates.
     raw_weight_history: t.Mapping[str, float]
 
 
 class AttributionView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: By contribution, largest first, then identifier.
+    #: Securities, sorted by contribution (largest first) and identifier.
     contributions: t.Sequence[ContributionPayload]
     #: Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.
     contributions_sum: float
-    #: Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none.
+    #: Sum of overlay_parts. The sum of contributions_sum and overlay_parts_sum is total_return. Null if there are no parts.
     overlay_parts_sum: t.Optional[float]
-    #: Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.
+    #: Returns of an overlay that do not come from its constituents. Together with the contributions, they add up to the total return. Null for other indices.
     overlay_parts: t.Optional[t.Sequence[OverlayPart]]
-    #: Last level over the first, less 1.
+    #: Last level divided by the first, less 1.
     total_return: float
     #: Number of periods.
     periods: int
     #: True if the residual is within its tolerance.
     reconciles: bool
-    #: Residual, of the size of rounding errors.
+    #: Residual, which contains only rounding errors.
     residual: float
-    #: Return of the index minus the return of the index without its cap; null if there is no cap.
+    #: Return of the index less the return of the same index without its cap; null if there is no cap.
     cap_drag: t.Optional[float]
-    #: Effect of transaction costs; null at zero cost.
+    #: Effect of transaction costs; null without costs.
     cost_drag: t.Optional[float]
     #: Requested value; the first date of the run if omitted.
     requested_start: t.Optional[str]
     #: Requested value; the last date of the run if omitted.
     requested_end: t.Optional[str]
-    #: End of the first complete period: a session after the first date of the window. A full timestamp.
+    #: End of the first complete period, which is the session after the first date of the window. A full timestamp.
     start: str
-    #: Latest date of the run at or before the requested end. A full timestamp.
+    #: Latest date of the run on or before the requested end. A full timestamp.
     end: str
 
 
 class _AuditEntry(t.TypedDict):
-    #: From 1, without a gap.
+    #: Number, from 1 without gaps.
     seq: int
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; for the result of a job, of the key that started it; `local` without authentication.
+    #: Name of the key; for the result of a job, name of the key that started it; `local` without authentication.
     author: str
     #: Id of the request; empty for a write of the service itself.
     request_id: str
-    #: Note of the client on its write.
+    #: Note from the header X-Change-Note.
     note: t.Optional[str]
     #: Action on the document.
     action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated", "cancelled", "refused", "read"]
     #: Kind of the document, or of the other subject.
     kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "plugin", "store", "closures", "schedule", "procedure", "client", "judgement", "action-decision", "approval", "paused-kind", "run", "optimisation-run", "risk-model", "render", "publication", "publication-error", "data-version", "signing-key", "key", "job", "authentication", "read"]
-    #: Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.
+    #: Id of the subject. For a run, the id of the index; for a publication with a number and for a data version, the id of the index or store. For a refused key, its address; for a read, the path.
     id: str
-    #: The version created; null for kinds without versions.
+    #: Version that the write created; null for kinds without versions.
     version: t.Optional[int]
     #: SHA-256 of the written content; null for a deletion.
     etag: t.Optional[str]
@@ -863,36 +863,36 @@ class _AuditEntry(t.TypedDict):
 
 
 class AuditEntry(_AuditEntry, total=False):
-    #: Id of that key, or `sub:` and the subject of the token; absent without authentication.
+    #: Id of the key, or `sub:` and the subject of the token; absent without authentication.
     key_id: str
     #: Id of the run; absent for other kinds.
     run_id: str
 
 
 class AuditHead(t.TypedDict):
-    #: Number of the last entry; 0 of an empty log.
+    #: Number of the last entry; 0 for an empty log.
     seq: int
     #: Hash of the last entry.
     hash: str
 
 
 class AuditLog(t.TypedDict):
-    #: Position and hash of the last entry, to be kept outside the service.
+    #: Position and hash of the last entry. Record them outside the service.
     head: AuditHead
-    #: Signatures of the log after `after`; each reading signs the log up to its end.
+    #: Signatures of the log after `after`. Each request for the log signs it up to its end.
     seals: t.Sequence[AuditSeal]
-    #: Keys that signed it, oldest first.
+    #: Keys of the signatures, oldest first.
     keys: t.Sequence[PublicKey]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
-    #: In the order of the log.
+    #: Entries, in the order of the log.
     entries: t.Sequence[AuditEntry]
 
 
 class _AuditSeal(t.TypedDict):
-    #: Number of the last entry that it covers.
+    #: Number of the last entry that the seal covers.
     seq: int
     #: Hash of that entry, which depends on all earlier entries.
     entry_hash: str
@@ -900,14 +900,14 @@ class _AuditSeal(t.TypedDict):
     at: str
     #: SHA-256 of the canonical JSON of the seal without hash and signature.
     hash: str
-    #: Key that signed it, as for published logs.
+    #: Key of the signature, as for published logs.
     key_id: str
-    #: Ed25519 over the 32 bytes of hash, in base64.
+    #: Ed25519 signature of the 32 bytes of hash, in base64.
     signature: str
 
 
 class AuditSeal(_AuditSeal, total=False):
-    #: Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.
+    #: Hash of the previous seal; 64 zeros in the first seal; absent in seals of earlier versions, which were not chained.
     previous: str
 
 
@@ -919,36 +919,36 @@ class BackfilledDays(t.TypedDict):
 class BacktestBatch(t.TypedDict):
     #: One entry for each id, in the order of the request.
     backtests: t.Sequence[BacktestBatchEntry]
-    #: Entries with a job.
+    #: Number of entries with a job.
     queued: int
-    #: Entries whose stored run is not stale.
+    #: Number of entries with a stored run that is current.
     current: int
-    #: Entries with an error.
+    #: Number of entries with an error.
     refused: int
 
 
 class BacktestBatchEntry(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: `queued`: a job runs it. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.
+    #: `queued`: a job runs the backtest. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.
     outcome: t.Literal["queued", "current", "refused"]
-    #: Set only if queued.
+    #: Job of the entry; only if it is queued.
     job: t.Optional[BacktestJobStatus]
-    #: Set only if refused: the error of a backtest of this id.
+    #: Error of the backtest of this id; only if it is refused.
     error: t.Optional[ErrorDetail]
 
 
 class _BacktestBatchRequest(t.TypedDict):
-    #: Indices and strategies, at most 500; duplicates count once.
+    #: Indices and strategies, at most 500. Duplicates are counted once.
     ids: t.Sequence[str]
 
 
 class BacktestBatchRequest(_BacktestBatchRequest, total=False):
-    """The terms apply to every id, as in a single backtest. With `if_stale`, omitted terms are those of the stored run of each id."""
+    """The settings apply to every id, as in a single backtest. With `if_stale`, omitted settings have the values of the stored run of each id."""
 
-    #: External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE.
+    #: Benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day. Default: the base date of the index. Earlier days are not possible.
     start: t.Optional[Date]
     #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
@@ -956,13 +956,13 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
+    #: Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run.
     as_known: t.Literal["decision"]
-    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    #: Data store of the run, for an index without a store. Default: the active store.
     store_id: str
-    #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
+    #: Run only if the stored run is stale for this request; otherwise return its result. Omitted fields have the values of the stored run.
     if_stale: bool
 
 
@@ -974,50 +974,50 @@ class BacktestJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[BacktestRunResult]
 
 
 class BacktestMetrics(t.TypedDict):
-    #: (1 + total_return)^(y / n) - 1, where a year has y sessions: 252, or 365 where the calendar trades every day. A fraction.
+    #: (1 + total_return)^(y / n) - 1, where y is the number of sessions per year: 252, or 365 if the calendar trades every day. A fraction.
     annualised_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Mean return x sessions of a year / volatility, risk-free rate 0; 0 without volatility.
+    #: Mean return x sessions per year / volatility, with a risk-free rate of 0; 0 without volatility.
     sharpe_ratio: float
-    #: Last level over the first, less 1. A fraction.
+    #: Last level divided by the first, less 1. A fraction.
     total_return: float
-    #: total_return less that of the tracked index; null if the index itself is measured.
+    #: total_return less the total return of the tracked index; null if the index is measured.
     tracking_difference: t.Optional[float]
-    #: Annualised standard deviation of return differences to the tracked index; null if the index itself is measured.
+    #: Annualised standard deviation of the return differences to the tracked index; null if the index is measured.
     tracking_error: t.Optional[float]
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
@@ -1026,16 +1026,16 @@ class BacktestMetrics(t.TypedDict):
 class BacktestRecordCollection(t.TypedDict):
     #: Stored records by id.
     backtests: t.Sequence[BacktestRecordRow]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class BacktestRecordRow(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -1044,11 +1044,11 @@ class BacktestRecordRow(t.TypedDict):
 
 
 class BacktestRequest(t.TypedDict, total=False):
-    """Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field."""
+    """Default of an omitted field. With `if_stale`, the value of the stored run; otherwise the value of the strategy, if one is run; otherwise the default of the field."""
 
-    #: External benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE.
+    #: Benchmark: a second comparison in addition to the tracked index. Identifier (for example `identifier:SPX`), or an object that names another column than CLOSE.
     benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day. Default: the base date of the index. Earlier days are not possible.
     start: t.Optional[Date]
     #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
@@ -1056,24 +1056,24 @@ class BacktestRequest(t.TypedDict, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
+    #: Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run.
     as_known: t.Literal["decision"]
-    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    #: Data store of the run, for an index without a store. Default: the active store.
     store_id: str
-    #: Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.
+    #: Run only if the stored run is stale for this request; otherwise return its result. Omitted fields have the values of the stored run.
     if_stale: bool
 
 
 class BacktestResultSummary(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[BookPayload]
-    #: Books of the index: target and optimised.
+    #: Series of the index: target and optimised.
     index: IndexBooksPayload
     #: Figures of the run.
     metrics: BacktestMetrics
@@ -1091,13 +1091,13 @@ class BacktestResultSummary(t.TypedDict):
     findings: t.Sequence[Finding]
     #: SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.
     run_hash: str
-    #: SHA-256 of the store content that was read.
+    #: SHA-256 of the data that was read.
     store_content_hash: str
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
     #: Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.
     extended_from: t.Optional[str]
-    #: Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
+    #: Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
@@ -1106,13 +1106,13 @@ class _BacktestRunResult(t.TypedDict):
     annual_returns: t.Mapping[str, float]
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[RelativeMetricsPayload]
-    #: Level against its running peak; 0 at a high.
+    #: Level relative to its running peak, less 1; 0 at a high.
     drawdown: SeriesPayload
-    #: The tracked index rebased to 100 on the same dates.
+    #: Level of the tracked index, rebased to 100 on the same dates.
     index_level: SeriesPayload
     #: Initial capital of the portfolio.
     initial_capital: float
-    #: The level, 100 at the start.
+    #: Level, 100 at the start.
     level: SeriesPayload
     #: Figures of the run.
     metrics: BacktestMetrics
@@ -1120,11 +1120,11 @@ class _BacktestRunResult(t.TypedDict):
     price_gaps: t.Sequence[PriceGapPayload]
     #: For each rebalance, the session of the prices of its trades.
     rebalance_pricing: t.Sequence[RebalancePricingPayload]
-    #: Compositions in the run, preceded by the composition in force at the start.
+    #: Compositions of the run, beginning with the composition in force at the start.
     rebalances: t.Sequence[RebalanceSnapshot]
-    #: Total number. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.
+    #: Total number of compositions. It exceeds the number of returned compositions only if the weights exceed the maximum size of a result.
     rebalances_total: int
-    #: Returns of the level, from the second date on.
+    #: Returns of the level, beginning with the second date.
     returns: SeriesPayload
     #: Transaction costs paid.
     total_costs: float
@@ -1132,36 +1132,36 @@ class _BacktestRunResult(t.TypedDict):
     findings: t.Sequence[Finding]
     #: SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.
     run_hash: str
-    #: SHA-256 of the store content that was read.
+    #: SHA-256 of the data that was read.
     store_content_hash: str
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
     #: Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.
     extended_from: t.Optional[str]
-    #: Reason why a stored run was not extended; null if it was, or if there was none. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
+    #: Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BacktestRunResult(_BacktestRunResult, total=False):
-    #: Version of the index or strategy; null if it has none, absent in results of earlier versions.
+    #: Version of the index or strategy. Null if it has none; absent in results of earlier versions.
     index_version: t.Optional[int]
 
 
 class BarChartBlock(t.TypedDict):
     kind: t.Literal["bar_chart"]
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`.
+    #: Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: largest weights on the last date; `sector_weights`: weight of each sector on the last date, beginning with the largest; `contributions`: largest contributors to the return of the portfolio, followed by the largest detractors; `liquidation`: fraction of a portfolio of `aum` that can be sold within a number of days at a tenth of the daily volume; the portfolio held the index before its latest rebalance; empty for an overlay; `literal`: the values of `values`.
     source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "liquidation", "literal"]
-    #: Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.
+    #: Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown; several further sectors are added up.
     limit: int
     #: Value of the portfolio that is sold, in the currency of the index.
     aum: float
-    #: Label to value, for a literal chart.
+    #: Values by label, for a literal chart.
     values: t.Optional[t.Mapping[str, float]]
 
 
@@ -1170,26 +1170,26 @@ class _BarChartBlockInput(t.TypedDict):
 
 
 class BarChartBlockInput(_BarChartBlockInput, total=False):
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: the largest weights on the last date; `sector_weights`: weight of each sector on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay; `literal`: the values of `values`.
+    #: Source of the bars. `annual_returns`: return of each calendar year; `top_weights`: largest weights on the last date; `sector_weights`: weight of each sector on the last date, beginning with the largest; `contributions`: largest contributors to the return of the portfolio, followed by the largest detractors; `liquidation`: fraction of a portfolio of `aum` that can be sold within a number of days at a tenth of the daily volume; the portfolio held the index before its latest rebalance; empty for an overlay; `literal`: the values of `values`.
     source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "liquidation", "literal"]
-    #: Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.
+    #: Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown; several further sectors are added up.
     limit: int
     #: Value of the portfolio that is sold, in the currency of the index.
     aum: float
-    #: Label to value, for a literal chart.
+    #: Values by label, for a literal chart.
     values: t.Optional[t.Mapping[str, float]]
 
 
 class _BatchAccount(t.TypedDict):
     #: Id of the account; null if it has none.
     account_id: t.Optional[str]
-    #: optimal: the gap is at most 1e-8 of the value; feasible: the gap is larger; infeasible: see `conflicts`; refused: see `findings`.
+    #: `optimal`: the gap is at most 1e-8 of the value. `feasible`: the gap is larger. `infeasible`: see `conflicts`. `refused`: see `findings`.
     status: t.Literal["optimal", "feasible", "infeasible", "refused"]
     #: Reasons why the account was refused.
     findings: t.Sequence[Finding]
@@ -1198,7 +1198,7 @@ class _BatchAccount(t.TypedDict):
 class BatchAccount(_BatchAccount, total=False):
     """Result of one account."""
 
-    #: Sales by lot, and purchases; none for an infeasible account.
+    #: Sales by lot, and purchases. Empty for an infeasible account.
     trades: t.Sequence[BatchTrade]
     #: Lots after the trades; null for an account of more than 500 lots.
     lots_after: t.Optional[t.Sequence[BatchLot]]
@@ -1208,7 +1208,7 @@ class BatchAccount(_BatchAccount, total=False):
     cash: float
     #: Trading costs.
     costs: float
-    #: Annual, after the trades.
+    #: Annual tracking error after the trades.
     tracking_error: float
     #: Tax of the year after the trades, in money.
     tax: float
@@ -1216,11 +1216,11 @@ class BatchAccount(_BatchAccount, total=False):
     tax_saved: float
     #: Conflicting rules of an infeasible account. If any one of them is removed, the others can be satisfied.
     conflicts: t.Sequence[str]
-    #: Amount by which each of these rules would have to be relaxed if all other rules of the account are kept: tracking error, weight (for exclusions: the weight that stays), or money for the budget. Null for rules without an amount, and if no amount suffices.
+    #: Amount by which each of these rules must be relaxed if all other rules of the account are satisfied: tracking error, weight (for exclusions, the weight that remains), or money for the budget. Null for rules without an amount, and if no amount is sufficient.
     conflict_amounts: t.Mapping[str, t.Optional[float]]
-    #: Weight of each excluded security that has to stay if the other rules are kept.
+    #: Weight of each excluded security that must remain if all other rules are satisfied.
     conflict_exclusions: t.Mapping[str, float]
-    #: Proof of the gap, which can be checked without a solver.
+    #: Proof of the gap, which can be verified without a solver.
     certificate: BatchCertificate
 
 
@@ -1233,12 +1233,12 @@ class BatchAccounts(t.TypedDict):
     block: int
     #: Number of blocks.
     blocks: int
-    #: In the order of the request.
+    #: Entries, in the order of the request.
     accounts: t.Sequence[BatchAccount]
 
 
 class BatchCertificateSides(t.TypedDict):
-    #: 0: net long-term gains, 1: net long-term losses.
+    #: 0 for the side of net long-term gains, 1 for the side of net long-term losses.
     side: int
     #: Bound of this side.
     bound: float
@@ -1264,24 +1264,24 @@ class BatchCertificate(t.TypedDict):
 
 
 class BatchCollection(t.TypedDict):
-    #: Newest first; the refused accounts are in the job.
+    #: Batches, newest first. The job of a batch contains the refused accounts.
     batches: t.Sequence[BatchView]
 
 
 class BatchCommonData(t.TypedDict):
-    """Data that all accounts of a batch share, with its terms."""
+    """Data that all accounts of a batch use, including its terms."""
 
     #: The resolved date.
     as_of: str
-    #: Securities that an account may hold, [N].
+    #: Securities that an account can hold, [N].
     identifiers: t.Sequence[str]
-    #: Per share, [N].
+    #: Prices per share, [N].
     prices: t.Sequence[float]
     #: Weights in the parent, [N].
     weights: t.Sequence[float]
     #: Number of factors, K.
     factors: int
-    #: Annualised, [N x K].
+    #: Annualised factor exposures, [N x K].
     loadings: t.Sequence[float]
     #: Specific variances, annualised, [N].
     specific: t.Sequence[float]
@@ -1295,35 +1295,35 @@ class BatchJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[BatchView]
 
 
@@ -1343,20 +1343,20 @@ class BatchLot(t.TypedDict):
 
 
 class BatchObjective(t.TypedDict, total=False):
-    #: Price of the annual tracking variance, in shares of the value.
+    #: Penalty of the annual tracking variance, as a fraction of the value.
     risk_aversion: float
     #: Cost of a trade in basis points.
     cost_bps: float
-    #: Minimum weight of cash after trading.
+    #: Minimum weight of cash after the trades.
     cash_minimum: float
-    #: Maximum weight of cash after trading.
+    #: Maximum weight of cash after the trades.
     cash_maximum: float
 
 
 class BatchReferenceResponse(t.TypedDict):
-    #: One per requested identifier, in request order.
+    #: One entry per requested identifier, in the order of the request.
     entries: t.Sequence[ReferenceEntry]
-    #: Applied point-in-time date, if one was requested.
+    #: Point-in-time date that was applied, if one was requested.
     as_of: t.Optional[str]
 
 
@@ -1365,24 +1365,24 @@ class _BatchRequest(t.TypedDict):
     parent: str
     #: Stored factor model.
     risk_model: str
-    #: Accounts. An account that is not valid gets findings in its result; the others run.
+    #: Accounts. An invalid account has findings in its result, and all other accounts are solved.
     accounts: t.Sequence[t.Any]
 
 
 class BatchRequest(_BatchRequest, total=False):
-    #: Default: a generated id.
+    #: Id of the result. Default: a generated id.
     batch_id: t.Optional[str]
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: BatchObjective
-    #: Constraint rows; without rows the weights are long only and sum to 1.
+    #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[BatchRow]
-    #: Trades are whole shares.
+    #: True limits trades to whole shares.
     whole_shares: bool
     #: Default: the last session of the data.
     as_of: t.Optional[Date]
-    #: Maximum number of branches per account where rounding leaves a gap; 0 searches none.
+    #: Maximum number of branches per account if rounding leaves a gap; 0 turns the search off.
     search_nodes: int
-    #: Values of the fields that an account does not state; `tax` field by field.
+    #: Values of the fields that an account omits; `tax` field by field.
     defaults: AccountDefaults
 
 
@@ -1400,7 +1400,7 @@ class _BatchRow2(t.TypedDict):
 
 
 class BatchRow2(_BatchRow2, total=False):
-    #: Name of the row in results. Default: its position.
+    #: Name of the constraint in results. Default: its position.
     id: str
 
 
@@ -1414,7 +1414,7 @@ class BatchRow3Params(_BatchRow3Params, total=False):
     lower: float
     #: Largest weight.
     upper: float
-    #: Price of a unit of violation, in shares of the value; without it the row is hard.
+    #: Penalty per unit of violation, as a fraction of the value. Without it, the constraint cannot be violated.
     penalty: float
 
 
@@ -1425,7 +1425,7 @@ class _BatchRow3(t.TypedDict):
 
 
 class BatchRow3(_BatchRow3, total=False):
-    #: Name of the row in results. Default: its position.
+    #: Name of the constraint in results. Default: its position.
     id: str
 
 
@@ -1439,7 +1439,7 @@ class BatchRow4Params(_BatchRow4Params, total=False):
     lower: float
     #: Largest weight.
     upper: float
-    #: Price of a unit of violation, in shares of the value; without it the row is hard.
+    #: Penalty per unit of violation, as a fraction of the value. Without it, the constraint cannot be violated.
     penalty: float
 
 
@@ -1450,7 +1450,7 @@ class _BatchRow4(t.TypedDict):
 
 
 class BatchRow4(_BatchRow4, total=False):
-    #: Name of the row in results. Default: its position.
+    #: Name of the constraint in results. Default: its position.
     id: str
 
 
@@ -1522,22 +1522,22 @@ class BatchView(t.TypedDict):
     avoided_wash_sales: int
     #: Number of infeasible accounts by conflicting rule.
     conflicts: t.Mapping[str, int]
-    #: The first 100 accounts that are not valid.
+    #: The first 100 accounts that are invalid.
     refused: t.Sequence[BatchViewRefused]
     #: Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.
     blocks: int
-    #: SHA-256 of the store content that was read.
+    #: SHA-256 of the data that was read.
     store_content_hash: str
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
 
 
 class BenchmarkFieldExposure2(t.TypedDict):
     #: Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value.
     mean: t.Sequence[t.Optional[float]]
-    #: Fraction of the absolute weights of securities with a value. One value per date.
+    #: Fraction of the absolute weights that belongs to securities with a value. One value per date.
     coverage: t.Sequence[float]
-    #: Quantile by weight: the smallest value at or below which the securities have this share of the weights.
+    #: Weighted quantile: the smallest value for which the securities with at most this value have this fraction of the weights.
     percentiles: WeightedPercentiles
 
 
@@ -1566,7 +1566,7 @@ class BenchmarkRefInput(_BenchmarkRefInput, total=False):
 
 
 class BenchmarkStatementCalendar(t.TypedDict):
-    #: Exchange whose sessions have a close.
+    #: Exchange whose sessions determine the closes.
     code: str
     #: Last day whose closures come from a published list.
     covered_to: t.Optional[str]
@@ -1575,32 +1575,32 @@ class BenchmarkStatementCalendar(t.TypedDict):
 class BenchmarkStatementInputs(t.TypedDict):
     #: Underlying indices.
     indices: t.Sequence[str]
-    #: Price basis of the served store; null if none is served.
+    #: Price basis of the served store; null if no store is served.
     adjustment: t.Optional[str]
-    #: Data that is used, most preferred first.
+    #: Data that the index uses, in order of preference.
     hierarchy: t.Sequence[str]
 
 
 class BenchmarkStatementDiscretionApprovals(t.TypedDict):
     #: Change.
     action: t.Literal["publish", "restate", "amend", "action", "override", "waive"]
-    #: Persons who have to agree.
+    #: Number of people who must agree.
     persons: int
 
 
 class BenchmarkStatementDiscretion(t.TypedDict):
-    #: Changes that several people have to agree to.
+    #: Changes that need the agreement of several people.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions about its days, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not judgements.
+    #: Decisions about days of the schedules, newest first; at most 50. A waiver lists the findings about the index and its parents. Days that were performed without a reason are not listed.
     judgements: t.Sequence[Judgement]
-    #: Prices that replace those of the source, for securities that the run holds or buys at that close; latest session first; at most 50.
+    #: Prices that replace prices of the source, for securities that the run holds or buys at that close. Latest session first; at most 50.
     overrides: t.Sequence[PriceOverride]
 
 
 class BenchmarkStatementReview(t.TypedDict):
     #: Frequency of the reviews of its constituents.
     frequency: str
-    #: Next effective dates.
+    #: Next effective dates of reviews.
     upcoming: t.Sequence[str]
 
 
@@ -1609,9 +1609,9 @@ class BenchmarkStatementPublication(t.TypedDict):
     first: str
     #: Last published date.
     through: str
-    #: Closes published for the first time.
+    #: Number of closes that were published for the first time.
     closes: int
-    #: Closes published again.
+    #: Number of closes that were published again.
     restatements: int
 
 
@@ -1622,7 +1622,7 @@ class BenchmarkStatement(t.TypedDict):
     name: str
     #: Time at which the statement was generated.
     generated_at: str
-    #: Version of the definition that it describes.
+    #: Version of the definition that the statement describes.
     version: t.Optional[int]
     #: Description of the index: the market that it measures.
     purpose: t.Optional[str]
@@ -1632,9 +1632,9 @@ class BenchmarkStatement(t.TypedDict):
     calendar: BenchmarkStatementCalendar
     #: Input data.
     inputs: BenchmarkStatementInputs
-    #: Discretion of the administrator, and its records.
+    #: Discretion of the administrator, with records of its use.
     discretion: BenchmarkStatementDiscretion
-    #: Circumstances in which the index may not serve its purpose.
+    #: Circumstances in which the index may not represent its market.
     limitations: t.Sequence[str]
     #: Versions of the definition, newest first; at most 50.
     changes: t.Sequence[MethodologyChange]
@@ -1651,32 +1651,32 @@ class BenchmarkStatement(t.TypedDict):
 
 
 class BenchmarkStatistics(t.TypedDict):
-    #: Dates in both series.
+    #: Number of dates in both series.
     observations: int
-    #: Of the benchmark over the shared dates. A fraction.
+    #: Return of the benchmark over the common dates. A fraction.
     benchmark_return: float
-    #: Return over the shared dates less that of the benchmark. A fraction.
+    #: Return over the common dates, less the return of the benchmark. A fraction.
     excess_return: float
-    #: Annualised standard deviation of return differences to the benchmark. A fraction.
+    #: Annualised standard deviation of the return differences to the benchmark. A fraction.
     tracking_error: float
-    #: Mean active return x sessions of a year, divided by the annualised standard deviation of active returns.
+    #: Mean active return x sessions per year, divided by the annualised standard deviation of active returns.
     information_ratio: t.Optional[float]
-    #: Geometric mean return divided by that of the benchmark, on sessions with a positive benchmark return; null if there are none.
+    #: Geometric mean return divided by the geometric mean return of the benchmark, on sessions with a positive benchmark return; null if there are none.
     up_capture: t.Optional[float]
     #: Same ratio as capture_up, on sessions with a negative benchmark return.
     down_capture: t.Optional[float]
 
 
 class BetaParams(t.TypedDict, total=False):
-    """The beta of the portfolio to the index, from the covariance of the problem, is between two bounds."""
+    """The beta of the portfolio to the index is between two bounds. It is computed from the covariance of the problem."""
 
     #: Smallest beta.
     lower: t.Optional[float]
     #: Largest beta.
     upper: t.Optional[float]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1685,7 +1685,7 @@ class _BetaRow(t.TypedDict):
 
 
 class BetaRow(_BetaRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: BetaParams
@@ -1696,13 +1696,13 @@ class _BlackLittermanReturns(t.TypedDict):
 
 
 class BlackLittermanReturns(_BlackLittermanReturns, total=False):
-    """Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance."""
+    """Returns in excess of cash for which the index is optimal, adjusted by views according to their confidence and the covariances."""
 
-    #: Expected returns of portfolios with a confidence. An empty list keeps the prior.
+    #: Expected returns of portfolios, each with a confidence. An empty list keeps the prior.
     views: t.Sequence[View]
-    #: Variance of the prior, as a share of the covariance.
+    #: Variance of the prior, as a fraction of the covariance.
     tau: float
-    #: Expected return of the index above cash per unit of its variance.
+    #: Expected return of the index in excess of cash per unit of its variance.
     risk_aversion: float
 
 
@@ -1715,16 +1715,16 @@ class BlendOverlayParts(t.TypedDict):
 
 class _BlendOverlay(t.TypedDict):
     type: t.Literal["blend"]
-    #: Indices and their weights, which sum to 1.
+    #: Indices and their weights, with a sum of 1.
     parts: t.Sequence[BlendOverlayParts]
     #: Dates on which the weights are restored.
     rebalance: RebalanceSpec
 
 
 class BlendOverlay(_BlendOverlay, total=False):
-    """Several indices at fixed weights, on a separate schedule."""
+    """Several indices with fixed weights, which are restored on a separate schedule."""
 
-    #: Return variant of every part. Default: that of the first part.
+    #: Return variant of every part. Default: the variant of the first part.
     variant: t.Literal["price", "total", "net"]
     #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
@@ -1739,38 +1739,38 @@ class BlendOverlayInputParts(t.TypedDict):
 
 class _BlendOverlayInput(t.TypedDict):
     type: t.Literal["blend"]
-    #: Indices and their weights, which sum to 1.
+    #: Indices and their weights, with a sum of 1.
     parts: t.Sequence[BlendOverlayInputParts]
 
 
 class BlendOverlayInput(_BlendOverlayInput, total=False):
-    """Several indices at fixed weights, on a separate schedule."""
+    """Several indices with fixed weights, which are restored on a separate schedule."""
 
     #: Dates on which the weights are restored.
     rebalance: RebalanceSpecInput
-    #: Return variant of every part. Default: that of the first part.
+    #: Return variant of every part. Default: the variant of the first part.
     variant: t.Literal["price", "total", "net"]
     #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
 
 
 class _BookPayload(t.TypedDict):
-    #: Index points, starting at the base value. A benchmark that is only a level series is rebased to 100.
+    #: Level in index points, starting at the base value. A benchmark with only a series of levels is rebased to 100.
     levels: SeriesPayload
-    #: Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.
+    #: Held weights after each close, dates by identifier, for the latest MAX_WEIGHT_DATES dates.
     weights: TableFrame
-    #: Dates of the whole panel.
+    #: Number of dates of the whole table.
     weights_dates_total: int
-    #: Compositions, in date order.
+    #: Compositions, by date.
     rebalances: t.Sequence[RebalanceSnapshot]
-    #: Total number, including those not returned.
+    #: Total number of rebalances, including rebalances that are not returned.
     rebalances_total: int
     #: Set only if the calendar does not cover the requested range.
     calendar_coverage: t.Optional[CalendarCoveragePayload]
 
 
 class BookPayload(_BookPayload, total=False):
-    #: Market value divided by level, 1 at the start; absent for a benchmark that is only a level series.
+    #: Market value divided by level, 1 at the start. Absent for a benchmark with only a series of levels.
     divisor: SeriesPayload
     #: Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs.
     dividend_points: SeriesPayload
@@ -1794,48 +1794,48 @@ class BoundPath(_BoundPath, _BoundPathOptional):
 
 class BucketTarget(t.TypedDict):
     type: t.Literal["bucket"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
     #: Bucket and prefix.
     url: str
-    #: Region. Default: that of the service.
+    #: Region. Default: the region of the service.
     region: t.Optional[str]
-    #: Origin of a store outside AWS. Default: that of the service; AWS with a region.
+    #: Origin of a store outside AWS. Default: the origin of the service; with a region, AWS.
     endpoint: t.Optional[str]
-    #: Key of the client. Default: the keys of the service.
+    #: Access key of the client. Default: the keys of the service.
     access_key_id: t.Optional[str]
-    #: Secret of that key.
+    #: Secret of the access key.
     secret: t.Optional[str]
-    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    #: Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
+    #: True writes a file NAME.sha256 after each file, in the format of sha256sum.
     checksum: bool
 
 
 class _BucketTargetInput(t.TypedDict):
     type: t.Literal["bucket"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
     #: Bucket and prefix.
     url: str
 
 
 class BucketTargetInput(_BucketTargetInput, total=False):
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
-    #: Region. Default: that of the service.
+    #: Region. Default: the region of the service.
     region: t.Optional[str]
-    #: Origin of a store outside AWS. Default: that of the service; AWS with a region.
+    #: Origin of a store outside AWS. Default: the origin of the service; with a region, AWS.
     endpoint: t.Optional[str]
-    #: Key of the client. Default: the keys of the service.
+    #: Access key of the client. Default: the keys of the service.
     access_key_id: t.Optional[str]
-    #: Secret of that key.
+    #: Secret of the access key.
     secret: t.Optional[str]
-    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    #: Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
+    #: True writes a file NAME.sha256 after each file, in the format of sha256sum.
     checksum: bool
 
 
@@ -1845,24 +1845,24 @@ class _BufferedTopNParams(t.TypedDict):
 
 
 class BufferedTopNParams(_BufferedTopNParams, total=False):
-    """Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover."""
+    """Keeps the `count` best securities. Constituents stay while their rank is within a buffer, which reduces turnover."""
 
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Securities ranked at or above this always enter. Default: 80 % of count, rounded down. Unit: rank.
+    #: Securities ranked at or above this rank always enter. Default: 80 % of count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
-    #: Constituents ranked at or above this stay. Default: 120 % of count, rounded up. Unit: rank.
+    #: Constituents ranked at or above this rank stay. Default: 120 % of count, rounded up. Unit: rank.
     exit_rank: t.Optional[int]
-    #: Smallest values first.
+    #: True ranks the smallest values first.
     ascending: bool
-    #: Column whose values define groups that are decided separately; securities without a value form one group.
+    #: Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group.
     group_by: t.Optional[str]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _BufferedTopNRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["BufferedTopN"]
 
@@ -1870,7 +1870,7 @@ class _BufferedTopNRule(t.TypedDict):
 class BufferedTopNRule(_BufferedTopNRule, total=False):
     #: Arguments of the class, by name.
     params: BufferedTopNParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -1880,15 +1880,15 @@ class _CDaRParams(t.TypedDict):
 
 
 class CDaRParams(_CDaRParams, total=False):
-    """The average of the worst historical drawdowns, from returns summed by session, is at most a limit."""
+    """The average of the worst historical drawdowns is at most a limit. Drawdowns are computed from summed session returns."""
 
-    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction.
     confidence: float
-    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1897,7 +1897,7 @@ class _CDaRRow(t.TypedDict):
 
 
 class CDaRRow(_CDaRRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CDaRParams
@@ -1911,23 +1911,23 @@ class _CVaRParams(t.TypedDict):
 class CVaRParams(_CVaRParams, total=False):
     """The average loss of the worst historical or simulated sessions (expected shortfall) is at most a limit."""
 
-    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction.
     confidence: float
-    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
+    #: Source of the scenarios: historical returns, blocks of historical returns drawn with replacement, or draws with the covariance of the risk model, from a normal or Student's distribution.
     source: t.Literal["historical", "bootstrap", "normal", "student"]
-    #: Number of scenarios drawn; ignored for historical ones.
+    #: Number of drawn scenarios; ignored for historical scenarios.
     draws: int
     #: Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions.
     block: int
-    #: Degrees of freedom of Student's distribution: the fewer, the fatter its tails.
+    #: Degrees of freedom of Student's distribution. Fewer degrees of freedom mean heavier tails.
     degrees_of_freedom: int
-    #: Equal seeds give equal draws.
+    #: Seed of the draws. Equal seeds give equal draws.
     seed: int
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -1936,7 +1936,7 @@ class _CVaRRow(t.TypedDict):
 
 
 class CVaRRow(_CVaRRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CVaRParams
@@ -1987,12 +1987,12 @@ class CalendarCoveragePayload(t.TypedDict):
 class CalendarList(t.TypedDict):
     #: Every accepted code, sorted by code.
     calendars: t.Sequence[CalendarOption]
-    #: Code to preselect in a form; a document must still name a calendar.
+    #: Code that a form can preselect. A document must still contain a calendar.
     default: str
 
 
 class CalendarOption(t.TypedDict):
-    #: Exchange MIC, the value to send as calendar.
+    #: MIC of the exchange, which is the value of `calendar` in requests.
     code: str
     #: Display name.
     name: str
@@ -2006,9 +2006,9 @@ class CalendarOption(t.TypedDict):
 
 class CallbackTarget(t.TypedDict):
     type: t.Literal["callback"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
     #: Receiver.
     url: str
@@ -2016,14 +2016,14 @@ class CallbackTarget(t.TypedDict):
 
 class _CallbackTargetInput(t.TypedDict):
     type: t.Literal["callback"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
     #: Receiver.
     url: str
 
 
 class CallbackTargetInput(_CallbackTargetInput, total=False):
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
 
 
@@ -2032,11 +2032,11 @@ class _CapmReturns(t.TypedDict):
 
 
 class CapmReturns(_CapmReturns, total=False):
-    """Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one."""
+    """Risk aversion times the covariance with the index. These are the returns in excess of cash for which the index is optimal. Betas can be shrunk towards one."""
 
-    #: Expected return of the index above cash per unit of its variance.
+    #: Expected return of the index in excess of cash per unit of its variance.
     risk_aversion: float
-    #: Weight of one in each shrunk beta. Unit: fraction.
+    #: Weight of 1 in each shrunk beta. Unit: fraction.
     shrinkage: float
 
 
@@ -2047,9 +2047,9 @@ class CardinalityParams(t.TypedDict, total=False):
     minimum: int
     #: Maximum number of holdings. Unit: securities.
     maximum: int
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2058,7 +2058,7 @@ class _CardinalityRow(t.TypedDict):
 
 
 class CardinalityRow(_CardinalityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: CardinalityParams
@@ -2067,11 +2067,11 @@ class CardinalityRow(_CardinalityRow, total=False):
 class CarryDecomposition(t.TypedDict):
     #: spot x (exp(-b tau) - 1).
     borrow: float
-    #: Negative: dividends reduce the forward.
+    #: Effect of dividends. It is negative, because dividends reduce the forward.
     dividend: float
     #: spot x (exp(r tau) - 1).
     financing: float
-    #: Total minus the three parts.
+    #: Total less the three parts.
     residual: float
     #: Fair value less spot.
     total: float
@@ -2083,18 +2083,18 @@ class _CategoryFilterParams(t.TypedDict):
 
 
 class CategoryFilterParams(_CategoryFilterParams, total=False):
-    """Keeps securities whose category is in one list and not in another."""
+    """Keeps securities with a category in one list, and without a category in another list."""
 
-    #: Categories to keep. Default: all that are not excluded.
+    #: Categories that are kept. Default: all categories that are not excluded.
     include: t.Optional[t.Sequence[str]]
     #: Categories that are removed.
     exclude: t.Optional[t.Sequence[str]]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _CategoryFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["CategoryFilter"]
 
@@ -2102,18 +2102,18 @@ class _CategoryFilterRule(t.TypedDict):
 class CategoryFilterRule(_CategoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: CategoryFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class ChangedField(t.TypedDict):
-    #: Member of the definition in words.
+    #: Description of the member of the definition.
     field: str
     #: JSON pointer of the member.
     path: str
-    #: Value before; null if there was none.
+    #: Value before the change; null if there was none.
     before: t.Any
-    #: Value after; null if there is none.
+    #: Value after the change; null if there is none.
     after: t.Any
 
 
@@ -2131,7 +2131,7 @@ class ChangelogEntryView(t.TypedDict):
     version: str
     #: YYYY-MM-DD; null for Unreleased.
     date: t.Optional[str]
-    #: Empty for an empty Unreleased entry.
+    #: Sections of the release; empty for an empty Unreleased entry.
     sections: t.Sequence[ChangelogSectionView]
 
 
@@ -2151,21 +2151,21 @@ class ChangelogSectionView(t.TypedDict):
 
 class ChartBlock(t.TypedDict):
     kind: t.Literal["chart"]
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight.
+    #: Series of the chart. `level`: portfolio, rebased to 100; `index_level`: index that the portfolio follows, rebased to 100; `benchmark`: benchmark, rebased to 100, if the run has one; `drawdown`: level relative to its running maximum, less 1; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight.
     lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
-    #: Logarithmic axis for the levels.
+    #: True draws a logarithmic axis for the levels.
     log_scale: bool
-    #: Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.
+    #: Published concentration rule whose headroom is drawn. Default: the rule that triggers rebalances.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.
     fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: Height of the chart in points; at most that of the page.
+    #: Height of the chart in points, at most the height of the page.
     height: float
 
 
@@ -2174,38 +2174,38 @@ class _ChartBlockInput(t.TypedDict):
 
 
 class ChartBlockInput(_ChartBlockInput, total=False):
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index that it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, if the run has one; `drawdown`: fall of the level from its running maximum; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight.
+    #: Series of the chart. `level`: portfolio, rebased to 100; `index_level`: index that the portfolio follows, rebased to 100; `benchmark`: benchmark, rebased to 100, if the run has one; `drawdown`: level relative to its running maximum, less 1; `rolling_volatility`: annualised volatility of the latest 252 sessions, or fewer for a short run; `headroom`: distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`; `sector_weights`: weights of the three sectors with the largest mean weight.
     lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
-    #: Logarithmic axis for the levels.
+    #: True draws a logarithmic axis for the levels.
     log_scale: bool
-    #: Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.
+    #: Published concentration rule whose headroom is drawn. Default: the rule that triggers rebalances.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.
     fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: Height of the chart in points; at most that of the page.
+    #: Height of the chart in points, at most the height of the page.
     height: float
 
 
 class CheckMeasure(t.TypedDict):
-    #: Number that the check found.
+    #: Measured value.
     value: float
     #: Limit of the check.
     limit: float
-    #: Unit of both.
+    #: Unit of the value and the limit.
     unit: t.Literal["fraction", "bp", "sessions", "constituents"]
 
 
 class ChecksStep(t.TypedDict):
-    """Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only."""
+    """Checks the data and the run of each index before its close is published. A finding blocks its index, or is only reported."""
 
     type: t.Literal["checks"]
-    #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
+    #: Checks with their parameters. Default: all checks that need no parameters; before the step run, only the checks of data.
     checks: t.Optional[t.Sequence[t.Union[CoverageCheck, StalenessCheck, MovesCheck, HistoryCheck, ActionsCheck, ConfirmedActionsCheck, WeightsCheck, DivisorCheck, LimitsCheck, SecondSourceCheck, PublishedCheck]]]
 
 
@@ -2214,9 +2214,9 @@ class _ChecksStepInput(t.TypedDict):
 
 
 class ChecksStepInput(_ChecksStepInput, total=False):
-    """Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only."""
+    """Checks the data and the run of each index before its close is published. A finding blocks its index, or is only reported."""
 
-    #: Checks with their parameters. Default: all that need no parameter; before the runs, those of data.
+    #: Checks with their parameters. Default: all checks that need no parameters; before the step run, only the checks of data.
     checks: t.Optional[t.Sequence[t.Union[CoverageCheckInput, StalenessCheckInput, MovesCheckInput, HistoryCheckInput, ActionsCheckInput, ConfirmedActionsCheckInput, WeightsCheckInput, DivisorCheckInput, LimitsCheckInput, SecondSourceCheckInput, PublishedCheckInput]]]
 
 
@@ -2227,22 +2227,22 @@ class Client(t.TypedDict):
     description: t.Optional[str]
     #: True if files are delivered.
     enabled: bool
-    #: Files that it may receive: those that one entry covers. An empty list: none.
+    #: Files that the client can receive. A file must be covered by one entry. An empty list covers no files.
     entitlements: t.Sequence[Entitlement]
-    #: Where its files go.
+    #: Targets to which files are delivered.
     targets: t.Sequence[t.Union[FolderTarget, BucketTarget, SftpTarget, CallbackTarget, MailTarget]]
     #: The client.
     client_id: str
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Names of the targets whose secret is stored.
+    #: Names of the targets with a stored secret.
     secrets: t.Sequence[str]
 
 
 class _ClientBody(t.TypedDict):
     #: Display name.
     name: str
-    #: Files that it may receive: those that one entry covers. An empty list: none.
+    #: Files that the client can receive. A file must be covered by one entry. An empty list covers no files.
     entitlements: t.Sequence[EntitlementInput]
 
 
@@ -2251,14 +2251,14 @@ class ClientBody(_ClientBody, total=False):
     description: t.Optional[str]
     #: True if files are delivered.
     enabled: bool
-    #: Where its files go.
+    #: Targets to which files are delivered.
     targets: t.Sequence[t.Union[FolderTargetInput, BucketTargetInput, SftpTargetInput, CallbackTargetInput, MailTargetInput]]
 
 
 class ClientCollection(t.TypedDict):
     #: Clients by id.
     clients: t.Sequence[ListedClient]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -2267,13 +2267,13 @@ class ClientCollection(t.TypedDict):
 class ClosureEffectIndices(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: Reasons for which its latest run becomes stale; empty if it stays current or there is none.
+    #: Reasons why the latest run becomes stale. Empty if it remains current, or if there is no run.
     stale: t.Sequence[str]
     #: Rebalances and reviews that move or are lost.
     before: t.Sequence[MovedDate]
     #: New dates of these rebalances and reviews.
     after: t.Sequence[MovedDate]
-    #: Published closes on lost sessions, which are kept.
+    #: Published closes on lost sessions. They are kept.
     published: t.Sequence[str]
     #: Added sessions before the last published close.
     unpublished: t.Sequence[str]
@@ -2282,9 +2282,9 @@ class ClosureEffectIndices(t.TypedDict):
 class ClosureEffectSchedules(t.TypedDict):
     #: The schedule.
     schedule_id: str
-    #: Unfinished days of lost sessions, which end. Days that are done, skipped or missed are not changed.
+    #: Unfinished days on lost sessions. These days end. Days that are done, skipped or missed are not changed.
     ended: t.Sequence[str]
-    #: Added sessions in the past without a day, which can be performed by a backfill.
+    #: Added sessions in the past without a day. A backfill can perform them.
     missing: t.Sequence[str]
 
 
@@ -2297,7 +2297,7 @@ class ClosureEffect(t.TypedDict):
     removed: t.Sequence[str]
     #: Sessions whose hours change.
     hours: t.Sequence[str]
-    #: Indices on the calendar, and other indices whose runs become stale.
+    #: Indices on the calendar, and other indices with a run that becomes stale.
     indices: t.Sequence[ClosureEffectIndices]
     #: Schedules on the calendar with such days.
     schedules: t.Sequence[ClosureEffectSchedules]
@@ -2309,7 +2309,7 @@ class _ClosuresBody(t.TypedDict):
 
 
 class ClosuresBody(_ClosuresBody, total=False):
-    #: True: only list the changes, without storing them.
+    #: True lists the changes without storing them.
     dry_run: bool
 
 
@@ -2318,80 +2318,80 @@ class _CombinatorialFolds(t.TypedDict):
 
 
 class CombinatorialFolds(_CombinatorialFolds, total=False):
-    """Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths."""
+    """Combinatorial purged cross-validation. Every combination of test groups is a split, and the tests are joined to several complete paths."""
 
-    #: Number of groups of equal length into which time is cut.
+    #: Number of groups of equal length into which time is divided.
     groups: int
-    #: Metric that chooses a variant in sample; the first of equal ones is chosen.
+    #: Metric by which a variant is selected in sample. The first of equal variants is selected.
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
-    #: Number of sample sessions excluded next to every test, because closes of one day occur at different times.
+    #: Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times.
     purge: int
-    #: Number of further sample sessions excluded after every test; null for 1 % of all, rounded up.
+    #: Number of further sample sessions that are excluded after every test. Null: 1 % of all sessions, rounded up.
     embargo: t.Optional[int]
-    #: Number of groups in every test: each choice of them is a split, and the other groups are its sample.
+    #: Number of groups in every test. Each combination of them is a split, and all other groups are its sample.
     test_groups: int
 
 
 class CompareEntry(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Id of the run; null for a benchmark.
     run_id: t.Optional[str]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Return variant of the levels; raw for unadjusted levels.
+    #: Return variant of the levels; `raw` for unadjusted levels.
     return_variant: t.Literal["price", "total", "net", "raw"]
     #: Currency of the levels.
     currency: str
-    #: The level, 100 at the start.
+    #: Level, 100 at the start.
     level: SeriesPayload
-    #: Last level over the first, less 1. A fraction.
+    #: Last level divided by the first, less 1. A fraction.
     total_return: float
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
-    #: Mean return x sessions of a year / volatility; 0 without volatility.
+    #: Mean return x sessions per year / volatility; 0 without volatility.
     sharpe_ratio: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
 
 
 class CompareStep(t.TypedDict):
-    """Compares the level of each index with that of a second source, a series of the store. A difference blocks the index."""
+    """Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index."""
 
     type: t.Literal["compare"]
-    #: Series by index: indices that are not named have no second source.
+    #: Series by index. Indices that are not listed have no second source.
     second_source: t.Mapping[str, str]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
-    #: Return variant that the series has.
+    #: Return variant of the series.
     variant: t.Literal["price", "total", "net"]
 
 
 class _CompareStepInput(t.TypedDict):
     type: t.Literal["compare"]
-    #: Series by index: indices that are not named have no second source.
+    #: Series by index. Indices that are not listed have no second source.
     second_source: t.Mapping[str, str]
 
 
 class CompareStepInput(_CompareStepInput, total=False):
-    """Compares the level of each index with that of a second source, a series of the store. A difference blocks the index."""
+    """Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index."""
 
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
-    #: Return variant that the series has.
+    #: Return variant of the series.
     variant: t.Literal["price", "total", "net"]
 
 
 class CompareView(t.TypedDict):
     #: The requested indices.
     index_ids: t.Sequence[str]
-    #: One entry each, in the order of the request.
+    #: Entries, in the order of the request.
     entries: t.Sequence[CompareEntry]
-    #: `DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share.
+    #: `DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks common dates of the runs.
     findings: t.Sequence[Finding]
-    #: Correlations of the returns, rows and columns in the order of the entries; null if a series is constant.
+    #: Correlations of the returns, with rows and columns in the order of the entries. Null if a series is constant.
     correlations: t.Sequence[t.Sequence[t.Optional[float]]]
     #: Number of dates used.
     observations: int
@@ -2407,7 +2407,7 @@ class _ComparisonNode(t.TypedDict):
     field: ExpressionNode
     #: Comparison of the datapoint with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high].
     value: t.Any
 
 
@@ -2422,7 +2422,7 @@ class _ComparisonNodeInput(t.TypedDict):
     field: ExpressionNodeInput
     #: Comparison of the datapoint with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high].
     value: t.Any
 
 
@@ -2437,18 +2437,18 @@ class _CompositeScoreParams(t.TypedDict):
 
 
 class CompositeScoreParams(_CompositeScoreParams, total=False):
-    """Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
+    """Scores securities by a weighted average of winsorised z-scores. It keeps the best scores, the scores above a minimum, or both."""
 
     #: Number of best scores that are kept. Default: no limit. Unit: securities.
     count: t.Optional[int]
     #: Minimum score; null: no minimum. Unit: z units.
     minimum: t.Optional[float]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _CompositeScoreRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["CompositeScore"]
 
@@ -2456,22 +2456,22 @@ class _CompositeScoreRule(t.TypedDict):
 class CompositeScoreRule(_CompositeScoreRule, total=False):
     #: Arguments of the class, by name.
     params: CompositeScoreParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class Concentration5_10_40Params(t.TypedDict, total=False):
-    """UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
+    """UCITS limits: no security is above `single`, and the securities above `trigger` add up to at most `aggregate`."""
 
     #: Maximum weight of one security. Unit: fraction.
     single: float
-    #: Weight above which a security counts towards the aggregate. Unit: fraction.
+    #: Weight above which a security is included in the aggregate. Unit: fraction.
     trigger: float
-    #: Maximum sum of the securities above the trigger. Unit: fraction.
+    #: Maximum total weight of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2480,7 +2480,7 @@ class _Concentration5_10_40Row(t.TypedDict):
 
 
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: Concentration5_10_40Params
@@ -2489,9 +2489,9 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
 class _ConcentrationPayload(t.TypedDict):
     #: Securities with a weight above 0.
     constituents: int
-    #: 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it.
+    #: 1 divided by the sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, and leverage lowers it.
     effective_assets: float
-    #: Sum of squared weights.
+    #: Sum of the squared weights.
     herfindahl: float
     #: Largest weight.
     largest: float
@@ -2502,24 +2502,24 @@ class _ConcentrationPayload(t.TypedDict):
 class ConcentrationPayload(_ConcentrationPayload, total=False):
     #: Securities with a position, long or short. Absent in overviews of runs of earlier versions.
     gross_constituents: int
-    #: Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing. Absent in overviews of runs of earlier versions.
+    #: Squared sum of the absolute weights, divided by the sum of the squared weights: the number of equal positions with the same concentration, regardless of cash and borrowing. Absent in overviews of runs of earlier versions.
     gross_effective_assets: float
-    #: Largest weight by magnitude, long or short. Absent in overviews of runs of earlier versions.
+    #: Largest absolute weight, long or short. Absent in overviews of runs of earlier versions.
     gross_largest: float
 
 
 class ConcentrationRICParams(t.TypedDict, total=False):
-    """United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`."""
+    """United States RIC limits: no security is above `single`, and the securities above `trigger` add up to at most `aggregate`."""
 
     #: Maximum weight of one security. Unit: fraction.
     single: float
-    #: Weight above which a security counts towards the aggregate. Unit: fraction.
+    #: Weight above which a security is included in the aggregate. Unit: fraction.
     trigger: float
-    #: Maximum sum of the securities above the trigger. Unit: fraction.
+    #: Maximum total weight of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -2528,27 +2528,27 @@ class _ConcentrationRICRow(t.TypedDict):
 
 
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ConcentrationRICParams
 
 
 class ConcentrationSeries(t.TypedDict):
-    #: Sum of squared weights. One value per date.
+    #: Sum of the squared weights. One value per date.
     herfindahl: t.Sequence[float]
-    #: Effective number of assets: 1 / herfindahl; 0 if there is no weight. One value per date.
+    #: Effective number of securities: 1 / herfindahl; 0 without weights. One value per date.
     effective: t.Sequence[float]
     #: Largest weight. One value per date.
     largest: t.Sequence[float]
-    #: Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration. One value per date.
+    #: Squared sum of the absolute weights, divided by herfindahl: the number of equal positions with the same concentration. One value per date.
     gross_effective: t.Sequence[float]
-    #: Largest weight by magnitude, long or short. One value per date.
+    #: Largest absolute weight, long or short. One value per date.
     gross_largest: t.Sequence[float]
 
 
 class ConfirmedActionsCheck(t.TypedDict):
-    """Corporate actions of constituents that take effect on the session were confirmed by a person."""
+    """A person has confirmed the corporate actions of constituents that take effect on the session."""
 
     check: t.Literal["confirmed_actions"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -2560,7 +2560,7 @@ class _ConfirmedActionsCheckInput(t.TypedDict):
 
 
 class ConfirmedActionsCheckInput(_ConfirmedActionsCheckInput, total=False):
-    """Corporate actions of constituents that take effect on the session were confirmed by a person."""
+    """A person has confirmed the corporate actions of constituents that take effect on the session."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
@@ -2571,21 +2571,21 @@ class ConstituentChange(t.TypedDict):
 
     #: Session of the change, at its close.
     date: str
-    #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: it entered for `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: it entered for `related`, or left for it; `fast_entry` a change between reviews by `events.fast_entry`: it entered for `related`, or left for it; `order` an order of a rebalance that had waited for a price bar was filled; `merger` a merger, into `related` or at the last close where that had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, and no corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0.
+    #: `rebalance` the composition of a rebalance took effect; `replacement` a change between reviews by `events.replacement`: the security replaced `related`, or was replaced by it; `fast_exit` a change between reviews by `events.fast_exit`: the security replaced `related`, or was replaced by it; `fast_entry` a change between reviews by `events.fast_entry`: the security replaced `related`, or was replaced by it; `order` an order of a rebalance was filled after it had waited for a price bar; `merger` a merger into `related`, or an exit at the last close if `related` had no price; `acquisition` an acquisition; `delisting` a delisting; `ticker_change` a change of ticker; `spin_off` the first price of a security spun off from `related`; `spin_off_exit` the first close of a spun-off security, with `spin_offs: "drop_after_first_session"`; `silence` no price bar for `max_stale_sessions` sessions, without a corporate action; `missing_price` no price bar on a session, with `missing_prices: "exclude"`; `total_loss` the value of the index was 0.
     event: t.Literal["rebalance", "replacement", "fast_exit", "fast_entry", "order", "merger", "acquisition", "delisting", "ticker_change", "spin_off", "spin_off_exit", "silence", "missing_price", "total_loss"]
     #: Ex-date of the corporate action; null if there is none.
     ex_date: t.Optional[str]
     #: Security that replaces this security, or from which it originates.
     related: t.Optional[str]
-    #: Shares received per share: shares of `related` if the security left, or shares of the security per share of `related` if it originates from `related`.
+    #: Shares received per share. If the security left, shares of `related`. If the security originates from `related`, shares of the security per share of `related`.
     ratio: t.Optional[float]
-    #: Weight in the index; negative if short. For an exit: at the price paid, before the trades of the close. For an entry: after the trades.
+    #: Weight in the index; negative for a short position. For an exit, the weight at the price paid, before the trades of the close. For an entry, the weight after the trades.
     weight: float
     #: Price paid per share, in `currency`.
     price: float
     #: Currency of the security.
     currency: str
-    #: Day of its latest bar up to the change.
+    #: Day of the latest bar of the security up to the change.
     last_bar: t.Optional[str]
     #: Rebalance of the order if the order waited for a bar; otherwise null.
     ordered_on: t.Optional[str]
@@ -2598,46 +2598,46 @@ class ConstituentRow(t.TypedDict):
     weight: float
     #: Weight of the rebalance in force, after capping.
     decided_weight: float
-    #: Weight of the rebalance before capping.
+    #: Weight of the rebalance in force, before capping.
     raw_weight: float
-    #: True if the cap applied to the security.
+    #: True if the cap limits the weight of the security.
     capped: bool
     #: Weight minus the weight in the benchmark.
     active_weight: t.Optional[float]
-    #: Contribution to the tracking error; may be negative.
+    #: Contribution to the tracking error. It can be negative.
     active_risk_contribution: t.Optional[float]
     #: Contribution to the annualised volatility; null if the security has no estimate.
     risk_contribution: t.Optional[float]
-    #: Held less target weight; null on the rebalance date.
+    #: Held weight less target weight; null on the rebalance date.
     delta_since_rebalance: t.Optional[float]
-    #: Shares outstanding on the date in the data of the run, not the shares that the index holds; null if other data is served, or there is no value.
+    #: Shares outstanding on the date in the data of the run (not the shares that the index holds). Null if other data is served, or if there is no value.
     shares_outstanding: t.Optional[float]
 
 
 class _ConstraintCost(t.TypedDict):
-    #: Id of the row in the request; empty if it has none.
+    #: Id of the constraint in the request; empty if it has none.
     id: str
-    #: Position of the row in the request.
+    #: Position of the constraint in the request.
     index: int
     #: Class name.
     type: str
-    #: objective_value of the problem without the row; null for the reason in `reason`.
+    #: objective_value of the problem without the constraint. If it is null, `reason` states why.
     objective_without: t.Optional[float]
-    #: Deterioration of objective_value due to the row; 0 if it does not bind.
+    #: Deterioration of objective_value due to the constraint; 0 if the constraint is not binding.
     cost: t.Optional[float]
-    #: The effect in words, in the measure of the objective.
+    #: Description of the effect, in the measure of the objective.
     sentence: str
 
 
 class ConstraintCost(_ConstraintCost, total=False):
-    #: Reason why objective_without and cost are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.
+    #: Reason why objective_without and cost are null: the problem without the constraint has no solution, or the work limit for explanations of tail risk is reached. Otherwise null; absent in runs of earlier versions.
     reason: t.Optional[t.Literal["no_answer", "work_spent"]]
 
 
 class ConstraintRow(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
     type: str
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
@@ -2651,23 +2651,23 @@ class _ConstraintRowInput(t.TypedDict):
 
 
 class ConstraintRowInput(_ConstraintRowInput, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
 
 
 class ConstraintSet(t.TypedDict):
-    #: Used in the path.
+    #: Id of the document, which is part of its path.
     id: str
     #: Display name.
     name: str
-    #: Rows in order. An empty list keeps the full-investment default.
+    #: Constraints, in order. An empty list leaves the default of full investment.
     constraints: t.Sequence[ConstraintRow]
 
 
 class _ConstraintSetBody(t.TypedDict):
-    #: Used in the path.
+    #: Id of the document, which is part of its path.
     id: str
     #: Display name.
     name: str
@@ -2676,14 +2676,14 @@ class _ConstraintSetBody(t.TypedDict):
 class ConstraintSetBody(_ConstraintSetBody, total=False):
     """A ConstraintSet with the parameters of every constraint class."""
 
-    #: Constraint rows; without rows the weights are long only and sum to 1.
+    #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[ConstraintRowBody]
 
 
 class ConstraintSetCollection(t.TypedDict):
     #: Stored sets by id.
     constraint_sets: t.Sequence[ConstraintSet]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -2703,7 +2703,7 @@ class ContributionPayload(t.TypedDict):
     average_weight: float
     #: Linked contribution to the total return.
     contribution: float
-    #: Last level over the first, less 1.
+    #: Last level divided by the first, less 1.
     total_return: float
 
 
@@ -2712,7 +2712,7 @@ class CorporateAction(t.TypedDict):
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
-    #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.
+    #: As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share.
     value: float
     #: First day without the entitlement.
     ex_date: str
@@ -2728,7 +2728,7 @@ class CorporateAction(t.TypedDict):
     subscription_price: t.Optional[float]
     #: Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.
     cash: t.Optional[float]
-    #: New shares per share held that may be chosen instead of a dividend; null if there is no choice.
+    #: New shares per share held that can be chosen instead of a dividend; null if there is no choice.
     scrip_ratio: t.Optional[float]
     #: Last day of the election; null if unknown.
     election_date: t.Optional[str]
@@ -2739,11 +2739,11 @@ class CorporateAction(t.TypedDict):
 class CorporateActionsResponse(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: By ex_date ascending.
+    #: Actions by ex-date, ascending.
     actions: t.Sequence[CorporateAction]
-    #: Compounded share-count multiplier of the ratio actions in the window that are not cancelled.
+    #: Compounded share-count multiplier of the actions with a ratio in the window that are not cancelled.
     cumulative_split_ratio: float
-    #: Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.
+    #: Ordinary dividends per share over the twelve calendar months that end on the as-of date, on the share basis of that date.
     trailing_dividend: float
     #: trailing_dividend divided by the close on the as-of date; null without a price.
     trailing_dividend_yield: t.Optional[float]
@@ -2757,12 +2757,12 @@ class CovarianceUncertainty(t.TypedDict):
 
 
 class CoverageCheck(t.TypedDict):
-    """Constituents that are traded on the session have a price, by weight."""
+    """Constituents that are traded on the session have a price. The check measures the weight of the constituents with a price."""
 
     check: t.Literal["coverage"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Minimum weight of constituents with a price.
+    #: Minimum weight of the constituents with a price.
     minimum: float
 
 
@@ -2771,11 +2771,11 @@ class _CoverageCheckInput(t.TypedDict):
 
 
 class CoverageCheckInput(_CoverageCheckInput, total=False):
-    """Constituents that are traded on the session have a price, by weight."""
+    """Constituents that are traded on the session have a price. The check measures the weight of the constituents with a price."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Minimum weight of constituents with a price.
+    #: Minimum weight of the constituents with a price.
     minimum: float
 
 
@@ -2786,47 +2786,47 @@ class CoverageHistoryResponse(t.TypedDict):
     dates: t.Sequence[str]
     #: Securities with a price on each date.
     priced: t.Sequence[int]
-    #: Number of securities with the date between their first and last price. A security without a price on the date had a holiday, or its bar is missing.
+    #: Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing.
     expected: t.Sequence[int]
 
 
 class CoverageResponse(t.TypedDict):
     #: Coverage by table.
     datasets: t.Sequence[DatasetCoverage]
-    #: Distinct identifiers of all datasets together.
+    #: Number of distinct identifiers in all datasets.
     identifiers_union: int
     #: Bytes on disk of the whole store; null when no store is served.
     cache_size_bytes: t.Optional[int]
 
 
 class _CumulativeCoverageParams(t.TypedDict):
-    #: Share of the total to cover; the security that crosses it is kept. Unit: fraction.
+    #: Fraction of the total that is covered. The security that crosses it is kept. Unit: fraction.
     coverage: float
 
 
 class CumulativeCoverageParams(_CumulativeCoverageParams, total=False):
-    """Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band."""
+    """Keeps the best securities until they cover a fraction of the total. Constituents stay within a buffer or a band."""
 
     #: Datapoint whose total is covered.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Constituents stay until the coverage plus this. Unit: fraction.
+    #: Constituents stay up to the coverage plus this value. Unit: fraction.
     buffer: float
-    #: Column whose values define groups that are decided separately; securities without a value form one group.
+    #: Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group.
     group_by: t.Optional[str]
     #: Datapoint of the ranking. Default: the coverage field.
     rank_field: t.Optional[t.Union[str, DatapointInput, ExpressionNodeInput]]
-    #: Smallest values first.
+    #: True ranks the smallest values first.
     ascending: bool
-    #: Securities outside the index enter up to this coverage before constituents are considered. Unit: fraction.
+    #: Securities outside the index enter up to this coverage, before constituents are considered. Unit: fraction.
     lower: t.Optional[float]
-    #: Constituents stay up to this coverage; then the best others fill up to the coverage. Unit: fraction.
+    #: Constituents stay up to this coverage. The best other securities then fill up to the coverage. Unit: fraction.
     upper: t.Optional[float]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _CumulativeCoverageRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["CumulativeCoverage"]
 
@@ -2834,7 +2834,7 @@ class _CumulativeCoverageRule(t.TypedDict):
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     #: Arguments of the class, by name.
     params: CumulativeCoverageParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -2856,7 +2856,7 @@ class _CurrencyHedgedOverlayCurrencies(t.TypedDict):
 
 
 class CurrencyHedgedOverlayCurrencies(_CurrencyHedgedOverlayCurrencies, total=False):
-    #: Fraction of it that is hedged, instead of `ratio`.
+    #: Hedged fraction of this currency, instead of `ratio`.
     ratio: float
 
 
@@ -2866,18 +2866,18 @@ class _CurrencyHedgedOverlay(t.TypedDict):
     to: str
     #: Fraction that is hedged.
     ratio: float
-    #: Interest rates for the price of forwards.
+    #: Interest rates for the prices of forwards.
     rates: CurrencyHedgedOverlayRates
     #: Dates on which the hedged amount is reset to the level.
     adjust: t.Literal["monthly", "daily"]
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class CurrencyHedgedOverlay(_CurrencyHedgedOverlay, total=False):
-    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities."""
+    """The index in another currency, hedged with one-month forwards: as a whole, or by the currencies of its securities."""
 
-    #: Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.
+    #: Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`. Other currencies are not hedged.
     currencies: t.Sequence[CurrencyHedgedOverlayCurrencies]
 
 
@@ -2899,7 +2899,7 @@ class _CurrencyHedgedOverlayInputCurrencies(t.TypedDict):
 
 
 class CurrencyHedgedOverlayInputCurrencies(_CurrencyHedgedOverlayInputCurrencies, total=False):
-    #: Fraction of it that is hedged, instead of `ratio`.
+    #: Hedged fraction of this currency, instead of `ratio`.
     ratio: float
 
 
@@ -2907,25 +2907,25 @@ class _CurrencyHedgedOverlayInput(t.TypedDict):
     type: t.Literal["currency_hedged"]
     #: Currency of the overlay.
     to: str
-    #: Interest rates for the price of forwards.
+    #: Interest rates for the prices of forwards.
     rates: CurrencyHedgedOverlayInputRates
 
 
 class CurrencyHedgedOverlayInput(_CurrencyHedgedOverlayInput, total=False):
-    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities."""
+    """The index in another currency, hedged with one-month forwards: as a whole, or by the currencies of its securities."""
 
     #: Fraction that is hedged.
     ratio: float
-    #: Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.
+    #: Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`. Other currencies are not hedged.
     currencies: t.Sequence[CurrencyHedgedOverlayInputCurrencies]
     #: Dates on which the hedged amount is reset to the level.
     adjust: t.Literal["monthly", "daily"]
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class CurrencyOverlay(t.TypedDict):
-    """The index in another currency, unhedged."""
+    """The index in another currency, without a hedge."""
 
     type: t.Literal["currency"]
     #: Currency of the overlay.
@@ -2937,11 +2937,11 @@ class DataAudit(t.TypedDict):
     store_id: str
     #: Hash of the content that was checked.
     content_hash: str
-    #: By date and identifier; at most the 1000 most certain ones.
+    #: Data warnings by date and identifier; at most the 1000 with the highest confidence.
     doubts: t.Sequence[DataDoubt]
-    #: Total number, including those not listed.
+    #: Total number, including entries that are not listed.
     total: int
-    #: Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap.
+    #: Dates on which only some securities have a bar, latest first, with their counts. Gaps of the whole market (GAP_LONG) follow, each at the date after the gap.
     partial_dates: t.Sequence[Finding]
 
 
@@ -2950,13 +2950,13 @@ class DataCell(t.TypedDict):
     table: str
     #: Asset identifier.
     identifier: str
-    #: Null for a value that is always valid.
+    #: Date of the value; null for a value that is always valid.
     date: t.Optional[str]
     #: Column of the value.
     field: str
-    #: Null if there was none.
+    #: Value before the change; null if there was none.
     before: t.Optional[t.Union[str, float, bool]]
-    #: Null if there is none.
+    #: Value after the change; null if there is none.
     after: t.Optional[t.Union[str, float, bool]]
 
 
@@ -2985,7 +2985,7 @@ DataDifference = t.TypedDict("DataDifference", {
 
 
 class DataDoubt(t.TypedDict):
-    #: Id of the data warning in a request for repairs; unchanged data has unchanged ids.
+    #: Id of the data warning in a request for repairs. It does not change while the data is unchanged.
     id: str
     #: Kind of the object.
     kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "exchange_rate", "unknown_currency", "action_terms", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
@@ -2999,7 +2999,7 @@ class DataDoubt(t.TypedDict):
     message: str
     #: Figures on which the data warning is based.
     evidence: t.Mapping[str, t.Union[float, str]]
-    #: Null if the data does not show the correct value.
+    #: Repair; null if the data does not show the correct value.
     repair: t.Optional[DataRepair]
 
 
@@ -3068,7 +3068,7 @@ class _DataRepairReplaceAction(t.TypedDict):
 
 
 class DataRepairReplaceAction(_DataRepairReplaceAction, total=False):
-    #: New day; absent if unchanged.
+    #: New day; absent if the day does not change.
     ex_date: str
 
 
@@ -3089,20 +3089,20 @@ class DataRepairRemoveAction(t.TypedDict):
     action: DataRepairRemoveActionAction
 
 
-#: A change of the data that resolves a data warning; days are inclusive.
+#: Change of the data that resolves a data warning. Days are inclusive.
 DataRepair = t.Union["DataRepairScale", "DataRepairRemoveValues", "DataRepairInsertAction", "DataRepairReplaceAction", "DataRepairRemoveAction"]
 
 class DataSourceStatus(t.TypedDict):
-    #: A data source is attached.
+    #: True if a data source is attached.
     configured: bool
-    #: Distinct identifiers of the market dataset.
+    #: Number of distinct identifiers of the market dataset.
     identifiers: int
 
 
 class DataStoreTakenAtStart(t.TypedDict):
     #: Number of new dates.
     dates_added: int
-    #: Number of bars; 0 if the previous content is lost and the history has changed.
+    #: Number of bars; 0 if the previous data is lost and the history has changed.
     rows_added: int
     #: Number of new securities.
     identifiers_added: int
@@ -3124,13 +3124,13 @@ class _DataStore(t.TypedDict):
     store_id: str
     #: Display name.
     name: str
-    #: Source of its data.
+    #: Source of the data.
     kind: t.Literal["folder", "database", "imported", "synthetic"]
-    #: The engine created the folder and deletes it with the store.
+    #: True if the service created the folder. The folder is then deleted with the store.
     managed: bool
     #: True for the served store; at most one store is served.
     active: bool
-    #: writing: being generated, not readable yet.
+    #: `writing`: the store is being generated and cannot be read yet.
     status: t.Literal["writing", "ready", "loading", "refreshing", "error"]
     #: Folder, or database URL with the password replaced by ***.
     location: t.Optional[str]
@@ -3140,21 +3140,21 @@ class _DataStore(t.TypedDict):
     refreshable: bool
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
+    #: Currency of securities without a CURRENCY; null if the store has no default currency.
     currency: t.Optional[str]
     #: Mapping of the market; null if the tables need no mapping.
     mapping: t.Optional[Mapping]
-    #: Actions derived from adjusted closes at the last load; null without adjusted closes.
+    #: Number of actions that were derived from adjusted closes at the last load; null without adjusted closes.
     derived_actions: t.Optional[DerivedActions]
-    #: Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.
+    #: Number of versions of the data that are kept, including the last version; null keeps all. If a stored run or a published close refers to a version, this version and all later versions are kept.
     versions_kept: t.Optional[int]
     #: Time of creation, ISO-8601 UTC with offset.
     created_at: str
-    #: Time of the last reading.
+    #: Time of the last load.
     last_loaded_at: t.Optional[str]
     #: Time of the last refresh.
     last_refreshed_at: t.Optional[str]
-    #: Distinct identifiers of the market dataset; null before the first load.
+    #: Number of distinct identifiers of the market dataset; null before the first load.
     identifiers: t.Optional[int]
     #: First date of the market.
     start: t.Optional[str]
@@ -3162,29 +3162,29 @@ class _DataStore(t.TypedDict):
     end: t.Optional[str]
     #: Size of the files in bytes; null before the first load and for a database server.
     size_bytes: t.Optional[int]
-    #: SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.
+    #: SHA-256 of the canonical content. It changes if and only if a value changes, regardless of the files.
     content_hash: t.Optional[str]
-    #: Rows per dataset at the last load: those read, and actions derived from adjusted closes.
+    #: Number of rows per dataset at the last load: rows that were read, and actions that were derived from adjusted closes.
     rows: t.Optional[t.Mapping[str, int]]
-    #: Changes of the source that were accepted at a start; reported by the next refresh, then null.
+    #: Changes of the source that were accepted at a start. The next refresh reports them; afterwards null.
     taken_at_start: t.Optional[DataStoreTakenAtStart]
     #: Reason for the status error.
     error: t.Optional[ErrorDetail]
 
 
 class DataStore(_DataStore, total=False):
-    #: Every file of the last load with its SHA-256; omitted from listings.
+    #: Every file of the last load with its SHA-256. Omitted in lists.
     files: t.Sequence[DataStoreFiles]
-    #: Data warnings of the last load, at most 201; omitted from listings.
+    #: Data warnings of the last load, at most 201. Omitted in lists.
     findings: t.Sequence[Finding]
 
 
 class DataStoreCollection(t.TypedDict):
     #: Stores by id.
     stores: t.Sequence[DataStore]
-    #: Id of the store being served.
+    #: Id of the served data store.
     active: t.Optional[str]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -3200,17 +3200,17 @@ class _DataStoreCreate(t.TypedDict):
 
 
 class DataStoreCreate(_DataStoreCreate, total=False):
-    #: Default: the name in lower case, with dashes for other characters.
+    #: Id of the store. Default: the name in lower case, with dashes for other characters.
     store_id: str
-    #: File or table of a dataset whose name differs from the dataset.
+    #: File or table of a dataset, if its name differs from the name of the dataset.
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
+    #: Currency of securities without a CURRENCY; null if the store has no default currency.
     currency: t.Optional[str]
-    #: Mapping of the market if its tables have another format; POST /data/inspect proposes one.
+    #: Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping.
     mapping: t.Optional[MappingInput]
-    #: True: serve the store immediately.
+    #: True serves the store immediately.
     activate: bool
 
 
@@ -3221,11 +3221,11 @@ class DataStoreUpdate(t.TypedDict, total=False):
     source: t.Optional[str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; null if none is declared.
+    #: Currency of securities without a CURRENCY; null if the store has no default currency.
     currency: t.Optional[str]
-    #: Members to change. Null: no mapping. Applies from the next reading of the source.
+    #: Members of the mapping that change. Null removes the mapping. The change applies the next time the source is read.
     mapping: t.Optional[MappingChange]
-    #: Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.
+    #: Number of versions of the data that are kept, including the last version; null keeps all. If a stored run or a published close refers to a version, this version and all later versions are kept.
     versions_kept: t.Optional[int]
 
 
@@ -3234,9 +3234,9 @@ class DataVersion(t.TypedDict):
     version: int
     #: SHA-256 of the content.
     content_hash: str
-    #: Time from which it was served, ISO-8601 UTC with offset.
+    #: Time from which the version was served, ISO-8601 UTC with offset.
     known_at: str
-    #: Origin of the version; `reload`: its source had changed when a start or an activation read it.
+    #: Origin of the version. `reload`: the source had changed when it was read at a start or an activation.
     source: t.Literal["import", "append", "replace", "refresh", "reload", "repair", "synthetic"]
     #: Number of new rows.
     rows_added: int
@@ -3259,35 +3259,35 @@ class DataVersions(t.TypedDict):
     versions: t.Sequence[DataVersion]
     #: Number of stored versions, listed or not.
     total: int
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
-    #: Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.
+    #: Copy of the latest data of a folder or a database, which is used after its source has changed. `pending`: the copy is written after the response that served the data. `missing`: the data exceeds `MAX_COPIED_CONTENT_BYTES`, the disk had too little space, or the copy was interrupted. If a missing copy can be written, it is written when the store is next read. Null if the files of the service are the copy.
     copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
 
 class Datapoint(t.TypedDict):
-    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
+    """Datapoint with window, lag, aggregate and transform. It is read for every security on or before the decision date."""
 
-    #: Column or derived datapoint, matched exactly.
+    #: Name of a column or derived datapoint, in exact spelling.
     name: str
-    #: Null resolves in the order market, reference, derived.
+    #: Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
-    #: Sessions back from the decision date.
+    #: Number of sessions before the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Transform across the remaining securities with a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class DatapointEvaluationValues(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Null if missing.
+    #: Value; null if it is missing.
     value: t.Optional[t.Union[float, str, bool]]
 
 
@@ -3300,42 +3300,42 @@ class DatapointEvaluation(t.TypedDict):
     text: t.Optional[str]
     #: Canonical tree: an ExpressionNode.
     tree: t.Optional[t.Mapping[str, t.Any]]
-    #: Unit of the values, such as `money` or `number`; null if unknown, and for a condition.
+    #: Unit of the values, such as `money` or `number`; null for an unknown unit and for a condition.
     unit: t.Optional[str]
     #: Session of the values; null without values.
     as_of: t.Optional[str]
     #: Values of the requested securities, or of the first securities with a value.
     values: t.Sequence[DatapointEvaluationValues]
-    #: Findings, worst first.
+    #: Findings, most severe first.
     findings: t.Sequence[Finding]
 
 
 class _DatapointInput(t.TypedDict):
-    #: Column or derived datapoint, matched exactly.
+    #: Name of a column or derived datapoint, in exact spelling.
     name: str
 
 
 class DatapointInput(_DatapointInput, total=False):
-    """A datapoint with its window, lag, aggregate and transform, read for every security on or before the decision date."""
+    """Datapoint with window, lag, aggregate and transform. It is read for every security on or before the decision date."""
 
-    #: Null resolves in the order market, reference, derived.
+    #: Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
-    #: Sessions back from the decision date.
+    #: Number of sessions before the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Transform across the remaining securities with a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class DatapointRequestPluginsCodeDatapointInputs(t.TypedDict):
     #: Display name.
     name: str
-    #: Expression of the values.
+    #: Expression that computes the values.
     expression: ExpressionNodeInput
-    #: Number of trailing sessions, with a value for each security.
+    #: Number of trailing sessions. Each session has one value for each security.
     sessions: int
 
 
@@ -3346,35 +3346,35 @@ class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
-    #: Parameters, with defaults for those that are not given.
+    #: Parameters, with defaults for omitted parameters.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: Public document that the template follows.
     source: str
 
 
 class _DatapointRequestPlugins(t.TypedDict):
-    #: Id of the stored plug-in, in its state when the index is computed.
+    #: Id of the stored plug-in. Its version when the index is computed is used.
     plugin: str
 
 
 class DatapointRequestPlugins(_DatapointRequestPlugins, total=False):
-    #: Values of its parameters; the others have their defaults.
+    #: Values of parameters. Omitted parameters have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
+    #: Plug-in with which a run was computed; only in the documents of runs. Ignored in requests.
     code: DatapointRequestPluginsCodeDatapoint
 
 
 class _DatapointRequest(t.TypedDict):
-    #: The expression, as text or as nodes.
+    #: Expression, as text or as nodes.
     expression: t.Union[str, t.Mapping[str, t.Any]]
 
 
 class DatapointRequest(_DatapointRequest, total=False):
-    #: A condition is accepted by ExpressionFilter and as the first operand of `if`.
+    #: ExpressionFilter, and the first operand of `if`, accept a condition.
     expects: t.Literal["number", "condition"]
-    #: Expressions to which it refers, as in an index document.
+    #: Expressions to which the expression refers, as in an index document.
     datapoints: t.Mapping[str, t.Union[str, t.Mapping[str, t.Any]]]
-    #: Plug-ins to which it refers, as in an index document.
+    #: Plug-ins to which the expression refers, as in an index document.
     plugins: t.Mapping[str, DatapointRequestPlugins]
     #: Universe, as in an index document. Default: all securities.
     universe: UniverseSpecInput
@@ -3382,7 +3382,7 @@ class DatapointRequest(_DatapointRequest, total=False):
     calendar: str
     #: Currency of amounts of money.
     currency: str
-    #: Decision date. Default: the latest of the store.
+    #: Decision date. Default: the latest date of the store.
     as_of: t.Optional[Date]
     #: Securities whose values are returned. Default: the first securities with a value.
     identifiers: t.Sequence[str]
@@ -3399,7 +3399,7 @@ class DatasetCoverage(t.TypedDict):
     start: t.Optional[str]
     #: Latest date of the data.
     end: t.Optional[str]
-    #: Number of data columns without the keys.
+    #: Number of data columns, excluding the keys.
     field_count: int
     #: Update frequency of the dataset, which determines when it is stale.
     frequency: t.Literal["daily", "static", "event"]
@@ -3416,20 +3416,20 @@ class DatasetCoverage(t.TypedDict):
 
 
 class _DateRule(t.TypedDict):
-    #: A number of sessions before the effective date; the last session, a weekday or a day of its month or an earlier one; or the last such weekday some weeks before it. A day that is not a session moves to the previous session.
+    #: Date rule: a number of sessions before the effective date; the last session, a weekday or a day of the month of the effective date or an earlier month; or the last such weekday at least some weeks before. A day that is not a session moves to the previous session.
     rule: t.Literal["sessions_before", "last_session", "nth_weekday", "day_of_month", "weekday_before"]
 
 
 class DateRule(_DateRule, total=False):
     #: Number of sessions before the effective date.
     sessions: int
-    #: Number of months before that of the effective date. Default: 1 for last_session, otherwise 0.
+    #: Number of months before the month of the effective date. Default: 1 for last_session, otherwise 0.
     months_before: int
-    #: Number of the weekday in the month, from 1; 5 is the last.
+    #: Number of the weekday in the month, from 1. 5 is the last one.
     nth: int
-    #: 0 Monday to 4 Friday.
+    #: Weekday: 0 is Monday, 4 is Friday.
     weekday: int
-    #: Clipped to the end of the month.
+    #: Day of the month. In a shorter month, the last day is used.
     day: int
     #: Minimum number of weeks before the effective date.
     weeks: int
@@ -3443,31 +3443,31 @@ class _DayBackfill(t.TypedDict):
 
 
 class DayBackfill(_DayBackfill, total=False):
-    #: Reason, for the register of decisions.
+    #: Reason, which the register of decisions records.
     reason: t.Optional[str]
 
 
 class DayRun(t.TypedDict, total=False):
-    #: Steps whose results are discarded first: their files are written again.
+    #: Steps whose results are discarded first. Their files are written again.
     again: t.Sequence[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]]
-    #: Reason, for the register of decisions.
+    #: Reason, which the register of decisions records.
     reason: t.Optional[str]
 
 
 class DaySkip(t.TypedDict):
-    #: Reason, for the register of decisions.
+    #: Reason, which the register of decisions records.
     reason: str
 
 
 class _DayWaiver(t.TypedDict):
     #: Check whose findings are accepted.
     check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
-    #: Reason, for the register of decisions.
+    #: Reason, which the register of decisions records.
     reason: str
 
 
 class DayWaiver(_DayWaiver, total=False):
-    #: Index, with the indices that depend on it. Default: every index of the schedule.
+    #: Index of the waiver, which also covers the indices that depend on it. Default: every index of the schedule.
     index_id: t.Optional[str]
     #: Security or series of the finding. Default: every finding of the check.
     identifier: t.Optional[str]
@@ -3489,31 +3489,31 @@ class DecidedError2(t.TypedDict):
     index_id: str
     #: Time of the decision, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; of a schedule, its author.
+    #: Name of the key; for a schedule, its author.
     author: str
-    #: `restated`: closes were published again. `announced` and `left`: published closes stand.
+    #: `restated`: closes were published again. `announced` and `left`: published closes did not change.
     decision: t.Literal["restated", "announced", "left"]
-    #: Policy that decided; null for a decision of a person.
+    #: Policy of the decision; null for a decision of a person.
     policy: t.Optional[ErrorPolicy]
-    #: First date that differs.
+    #: First date with a difference.
     first: str
     #: Last date that differs.
     last: str
-    #: Dates that differ.
+    #: Number of dates with a difference.
     dates: int
-    #: First date with a material difference; null if none is, or without a policy.
+    #: First date with a material difference. Null if there is none, and for a decision without a policy.
     material_from: t.Optional[str]
     #: Closes that were published again.
     restated: int
     #: Largest change of a level; null if only divisor or composition differ.
     largest: t.Optional[LevelChange]
-    #: Run that differs.
+    #: Run with the difference.
     run_id: str
     #: Reason for the decision.
     reason: str
     #: Notice for clients.
     notice: str
-    #: SHA-256 of the differences: the same ones are registered once.
+    #: SHA-256 of the differences. Equal differences are registered once.
     digest: str
 
 
@@ -3521,14 +3521,14 @@ class DecidedError2(t.TypedDict):
 DecidedError = t.Optional["DecidedError2"]
 
 class DecrementOverlay(t.TypedDict):
-    """A synthetic dividend per year, in percent or in points, subtracted every day."""
+    """The index less a synthetic dividend per year, in percent or in points, which is subtracted every day."""
 
     type: t.Literal["decrement"]
     #: Percent per year: 5 is 5 %.
     percent: t.Optional[float]
     #: Index points per year, instead of percent.
     points: t.Optional[float]
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
     #: Method of subtracting percent.
     method: t.Literal["geometric", "arithmetic"]
@@ -3539,26 +3539,26 @@ class _DecrementOverlayInput(t.TypedDict):
 
 
 class DecrementOverlayInput(_DecrementOverlayInput, total=False):
-    """A synthetic dividend per year, in percent or in points, subtracted every day."""
+    """The index less a synthetic dividend per year, in percent or in points, which is subtracted every day."""
 
     #: Percent per year: 5 is 5 %.
     percent: t.Optional[float]
     #: Index points per year, instead of percent.
     points: t.Optional[float]
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
     #: Method of subtracting percent.
     method: t.Literal["geometric", "arithmetic"]
 
 
 class DefinitionChange(t.TypedDict):
-    #: Date from which it applies: that of an amendment; null for a change of the whole history.
+    #: Date from which the change applies, if it is an amendment; null for a change of the whole history.
     effective_from: t.Optional[str]
     #: Date of the announcement; null if there is none.
     announced: t.Optional[str]
     #: Reason of an amendment; null if there is none.
     reason: t.Optional[str]
-    #: True: the index is rebalanced on the date.
+    #: True if the index is rebalanced on the date.
     rebalance: bool
     #: Changed members; at most 200.
     fields: t.Sequence[ChangedField]
@@ -3596,12 +3596,12 @@ class DeletedIndex(t.TypedDict):
     backtest_record_deleted: bool
     #: Number of deleted job records and stored results.
     backtest_results_deleted: int
-    #: Parent of an optimised child; null for the index of the request.
+    #: Parent of a derived index; null for the index of the request.
     derived_from: t.Optional[str]
 
 
 class DeliverStep(t.TypedDict):
-    """Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step."""
+    """Delivers the files of earlier steps to the targets of clients, according to their entitlements. A failed delivery does not block other steps."""
 
     type: t.Literal["deliver"]
     #: Clients. Default: every client that is entitled to a file.
@@ -3613,7 +3613,7 @@ class _DeliverStepInput(t.TypedDict):
 
 
 class DeliverStepInput(_DeliverStepInput, total=False):
-    """Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step."""
+    """Delivers the files of earlier steps to the targets of clients, according to their entitlements. A failed delivery does not block other steps."""
 
     #: Clients. Default: every client that is entitled to a file.
     clients: t.Optional[t.Sequence[str]]
@@ -3636,20 +3636,20 @@ class DeliveredFile(t.TypedDict):
     sha256: str
     #: Result so far.
     state: t.Literal["waiting", "sending", "delivered", "failed"]
-    #: Attempts to deliver it.
+    #: Number of attempts to deliver the file.
     attempts: int
-    #: Rounds of the day in which it was attempted.
+    #: Number of attempts of the day in which the delivery was attempted.
     rounds: int
     #: Time of the delivery.
     delivered_at: t.Optional[str]
     #: Error code of the last failure.
     code: t.Optional[str]
-    #: Result in a sentence.
+    #: Description of the result in a sentence.
     message: str
 
 
 class Deliveries(t.TypedDict):
-    #: By day, newest first.
+    #: Days, newest first.
     deliveries: t.Sequence[DeliveryRecord]
 
 
@@ -3658,7 +3658,7 @@ class DeliveryLine(t.TypedDict):
     at: str
     #: Name of the target.
     target: str
-    #: File concerned; null for the whole target.
+    #: File of the line; null for the whole target.
     path: t.Optional[str]
     #: Message in one sentence.
     message: str
@@ -3671,7 +3671,7 @@ class DeliveryRecord(t.TypedDict):
     schedule_id: str
     #: Session.
     date: str
-    #: Version of the client that decided what it may have.
+    #: Version of the client that determines its entitlements.
     version: t.Optional[int]
     #: Files by target.
     files: t.Sequence[DeliveredFile]
@@ -3694,7 +3694,7 @@ class _DerivationPayload(t.TypedDict):
     source_index_id: str
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: t.Union[str, DerivationPayloadObjective]
-    #: Constraint rows; without rows the weights are long only and sum to 1.
+    #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[ConstraintRow]
 
 
@@ -3703,13 +3703,13 @@ class DerivationPayload(_DerivationPayload, total=False):
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[Uncertainty]
-    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
+    #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
+    #: Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -3735,15 +3735,15 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
+    #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Constraint rows; without rows the weights are long only and sum to 1.
+    #: Constraints. Without constraints, weights are long-only and add up to 1.
     constraints: t.Sequence[ConstraintRowInput]
-    #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
+    #: Constraints that are relaxed step by step, in this order, at rebalances with an infeasible problem. Constraints with a priority are relaxed afterwards.
     relax: t.Sequence[RelaxEntry]
 
 
@@ -3752,22 +3752,22 @@ class DerivedActions(t.TypedDict):
 
     #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: int
-    #: Treatment of splits; use `ignore` only for adjusted prices.
+    #: Treatment of splits. Use `ignore` only for adjusted prices.
     splits: int
 
 
 class DerivedSource(t.TypedDict):
-    """Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation."""
+    """Explanation of the weight in the parent, at the rebalance that was optimised, and of the optimisation."""
 
     #: Parent of the derived index; it cannot be changed.
     source_index_id: str
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: str
-    #: Weight in the parent, the start of the optimisation; null if the parent does not hold the security.
+    #: Weight in the parent, from which the optimisation starts; null if the parent does not hold the security.
     source_weight: t.Optional[float]
     #: Explanation of the weight in the parent, on the effective date of the composition that was optimised.
     source: IndexExplanation
-    #: Null if the parent does not hold the security.
+    #: Explanation of the weight in the parent; null if the parent does not hold the security.
     solve: t.Optional[NameSolve]
     #: Warnings of the optimisation.
     findings: t.Sequence[Finding]
@@ -3782,7 +3782,7 @@ class DeskAction(t.TypedDict):
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: First day without the entitlement.
     ex_date: str
-    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    #: Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.
     value: float
     #: Null: unknown.
     pay_date: t.Optional[str]
@@ -3790,7 +3790,7 @@ class DeskAction(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
-    #: Of a merger, money paid per share in addition to shares.
+    #: Cash that a merger pays per share in addition to shares.
     cash: t.Optional[float]
     #: Id of the action, derived from its store, security, type, ex-date and related security.
     action_id: str
@@ -3798,7 +3798,7 @@ class DeskAction(t.TypedDict):
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
     #: Day of the announcement.
     announced: t.Optional[str]
-    #: `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.
+    #: `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
     #: Reasons to review the action, and differences from other sources.
     flags: t.Sequence[str]
@@ -3813,7 +3813,7 @@ class DeskActionDetail(t.TypedDict):
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: First day without the entitlement.
     ex_date: str
-    #: As in the store: an amount per share, a multiplier or a ratio, by type.
+    #: Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.
     value: float
     #: Null: unknown.
     pay_date: t.Optional[str]
@@ -3821,7 +3821,7 @@ class DeskActionDetail(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
-    #: Of a merger, money paid per share in addition to shares.
+    #: Cash that a merger pays per share in addition to shares.
     cash: t.Optional[float]
     #: Id of the action, derived from its store, security, type, ex-date and related security.
     action_id: str
@@ -3829,20 +3829,20 @@ class DeskActionDetail(t.TypedDict):
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
     #: Day of the announcement.
     announced: t.Optional[str]
-    #: `new`: no decision yet. `amended`: the terms in the store differ from those that were confirmed or rejected.
+    #: `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected.
     state: t.Literal["new", "confirmed", "rejected", "amended"]
     #: Reasons to review the action, and differences from other sources.
     flags: t.Sequence[str]
     #: Decisions of people, earliest first.
     decisions: t.Sequence[ActionDecision]
-    #: Effect on each index whose run holds the security.
+    #: Effect on each index with a run that holds the security.
     effects: t.Sequence[DeskActionEffect]
 
 
 class DeskActionEffect(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: `coming`: after the last date of the run, with pro forma figures.
+    #: `coming`: the action is after the last date of the run, and the figures are pro forma.
     state: t.Literal["effective", "coming"]
     #: Weight at the previous close.
     weight_before: t.Optional[float]
@@ -3859,9 +3859,9 @@ class DeskActionEffect(t.TypedDict):
 
 
 class DeskActions(t.TypedDict):
-    #: By ex-date and security.
+    #: Actions, sorted by ex-date and security.
     actions: t.Sequence[DeskAction]
-    #: Actions that meet the conditions.
+    #: Number of actions that satisfy the filters.
     total: int
 
 
@@ -3891,18 +3891,18 @@ class Distribution(t.TypedDict):
 
 
 class DividendFilterParams(t.TypedDict, total=False):
-    """Keeps securities with a minimum trailing yield that have paid in each of the last calendar years."""
+    """Keeps securities with a minimum trailing yield and an ordinary dividend in each of the last calendar years."""
 
-    #: Minimum ordinary dividends of twelve months over the close. Unit: fraction.
+    #: Minimum of the ordinary dividends of twelve months, divided by the close. Unit: fraction.
     minimum_yield: float
-    #: Full calendar years before the decision, each with at least one ordinary dividend. Unit: years.
+    #: Number of complete calendar years before the decision, each with at least one ordinary dividend. Unit: years.
     minimum_years: int
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _DividendFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["DividendFilter"]
 
@@ -3910,29 +3910,29 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class DividendPointsViewYears(t.TypedDict):
     #: Calendar year.
     year: int
-    #: Index points; negative where short positions pay more.
+    #: Index points; negative if short positions pay more than long positions receive.
     points: float
     #: Points after withholding tax, as reinvested by a net return index.
     net_points: float
 
 
 class DividendPointsView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
     #: Return variant of the level in which the points are measured.
     variant: t.Literal["price", "total", "net"]
-    #: Withholding rate in the definition that net points use, or the rates by the value of a field.
+    #: Withholding rate in the definition that net points use, or rates by the value of a field.
     withholding_tax: t.Union[float, WithholdingRates]
     #: Last date of the run.
     as_of: str
@@ -3960,12 +3960,12 @@ DividendSum = t.TypedDict("DividendSum", {
 
 
 class DivisorCheck(t.TypedDict):
-    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """The market value divided by the divisor, including the cash of an overlay or a derived index, equals the level at the close. Before the open, it equals the level of the previous close, because no event changes the level."""
 
     check: t.Literal["divisor"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Largest relative difference, beyond rounding.
+    #: Largest relative difference, in addition to rounding.
     tolerance: float
 
 
@@ -3974,11 +3974,11 @@ class _DivisorCheckInput(t.TypedDict):
 
 
 class DivisorCheckInput(_DivisorCheckInput, total=False):
-    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """The market value divided by the divisor, including the cash of an overlay or a derived index, equals the level at the close. Before the open, it equals the level of the previous close, because no event changes the level."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Largest relative difference, beyond rounding.
+    #: Largest relative difference, in addition to rounding.
     tolerance: float
 
 
@@ -3992,14 +3992,14 @@ class DocumentAccessOwner(t.TypedDict):
 class DocumentAccess(t.TypedDict):
     #: Author of the first version; null if that version was purged.
     owner: t.Optional[DocumentAccessOwner]
-    #: Clients that may read the document although their prefixes do not cover it: ids or names of keys, or `sub:` and the subject of a token.
+    #: Clients that can read the document although their prefixes do not include its id: ids or names of keys, or `sub:` and the subject of a token.
     shared_with: t.Sequence[str]
 
 
 class DocumentChange(t.TypedDict):
     #: JSON pointer into the document after the preceding changes.
     path: str
-    #: As in JSON Patch (RFC 6902).
+    #: Operation, as in JSON Patch (RFC 6902).
     op: t.Literal["add", "remove", "replace"]
     #: Previous value; null for an addition.
     before: t.Any
@@ -4008,7 +4008,7 @@ class DocumentChange(t.TypedDict):
 
 
 class DocumentVersion(t.TypedDict):
-    #: Number of the version, from 1 without gaps; a deletion also has a number.
+    #: Number of the version, from 1 without gaps. A deletion also has a number.
     version: int
     #: SHA-256 of the content; for a deletion, of the deleted content.
     etag: str
@@ -4016,7 +4016,7 @@ class DocumentVersion(t.TypedDict):
     at: str
     #: Name of the key; `local` without keys.
     author: str
-    #: Id of the key, or `sub:` and the subject of the token; null if there is none.
+    #: Id of the key, or `sub:` and the subject of the token; null without authentication.
     key_id: t.Optional[str]
     #: X-Change-Note of the write, at most 500 characters; null if there is none.
     note: t.Optional[str]
@@ -4033,22 +4033,22 @@ class DrawdownRow(t.TypedDict):
     peak: str
     #: Date of the lowest level.
     trough: str
-    #: First date back at the high; null if it is not reached.
+    #: First date on which the level is back at the high; null if it has not recovered.
     recovery: t.Optional[str]
-    #: Lowest level over the high, less 1. A fraction.
+    #: Lowest level divided by the high, less 1. A fraction.
     depth: float
-    #: From the high to the recovery, or to the last date.
+    #: Number of sessions from the high to the recovery, or to the last date.
     sessions: int
 
 
 class DriftPayload(t.TypedDict):
     #: Largest single change.
     maximum: float
-    #: Rebalance from which the drift is measured.
+    #: Date of the rebalance from which the drift is measured.
     since: str
     #: Sum of the absolute changes.
     total_absolute: float
-    #: One-way: half the sum of the absolute changes.
+    #: One-way turnover: half the sum of the absolute changes.
     turnover: float
 
 
@@ -4058,11 +4058,11 @@ class _EffectiveNumberParams(t.TypedDict):
 
 
 class EffectiveNumberParams(_EffectiveNumberParams, total=False):
-    """The effective number of securities (one over the sum of squared weights) is at least a minimum."""
+    """The effective number of securities (1 divided by the sum of squared weights) is at least a minimum."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -4071,31 +4071,31 @@ class _EffectiveNumberRow(t.TypedDict):
 
 
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: EffectiveNumberParams
 
 
 class Entitlement(t.TypedDict):
-    #: Indices. Default: every index.
+    #: Indices of the files. Default: every index.
     indices: t.Optional[t.Sequence[str]]
-    #: Tables of files; `report` is a rendered report. Default: every file.
+    #: Tables of the files. `report` is a rendered report. Default: every file.
     tables: t.Optional[t.Sequence[str]]
-    #: First session. Default: any.
+    #: First session of the files. Default: no limit.
     starts_on: t.Optional[str]
-    #: Last session. Default: none.
+    #: Last session of the files. Default: no limit.
     ends_on: t.Optional[str]
 
 
 class EntitlementInput(t.TypedDict, total=False):
-    #: Indices. Default: every index.
+    #: Indices of the files. Default: every index.
     indices: t.Optional[t.Sequence[str]]
-    #: Tables of files; `report` is a rendered report. Default: every file.
+    #: Tables of the files. `report` is a rendered report. Default: every file.
     tables: t.Optional[t.Sequence[str]]
-    #: First session. Default: any.
+    #: First session of the files. Default: no limit.
     starts_on: t.Optional[Date]
-    #: Last session. Default: none.
+    #: Last session of the files. Default: no limit.
     ends_on: t.Optional[Date]
 
 
@@ -4104,9 +4104,9 @@ class EqualRiskWeightParams(t.TypedDict, total=False):
 
     #: Number of trailing returns of the covariance. Unit: sessions.
     window: int
-    #: Structure the sample covariance is shrunk towards.
+    #: Target towards which the sample covariance is shrunk.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target. Default: securities / (securities + observations). Unit: fraction.
+    #: Weight of the target. Default: securities / (securities + observations). Unit: fraction.
     intensity: t.Optional[float]
 
 
@@ -4117,17 +4117,17 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
@@ -4141,22 +4141,22 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class ErrorDetail(t.TypedDict):
-    #: Stable code to branch on.
+    #: Stable error code for programs.
     code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "QUOTA_EXCEEDED", "APPROVAL_FORBIDDEN", "FORBIDDEN_ID", "READ_ONLY", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "SCHEDULE_NOT_FOUND", "CALENDAR_NOT_FOUND", "PROCEDURE_NOT_FOUND", "CLIENT_NOT_FOUND", "FILE_NOT_FOUND", "DAY_NOT_FOUND", "ACTION_NOT_FOUND", "APPROVAL_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "CHECK_FAILED", "DELIVERY_FAILED", "APPROVAL_REQUIRED", "APPROVAL_CLOSED", "DAY_ENDED", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_PUBLISHED", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "NO_CURRENT_RUN", "NOT_REPRODUCED", "PARTIAL_CLOSES", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "PLUGIN_FAILED", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "NO_RATE", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "QUERY_LIMIT", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "JOB_INTERRUPTED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "REFRESH_REJECTED", "STORE_WRITE_FAILED"]
     #: Message in one sentence.
     message: str
@@ -4170,48 +4170,48 @@ class ErrorEnvelope(t.TypedDict):
 
 
 class ErrorPolicy(t.TypedDict):
-    """Differences below the threshold are left, material ones are restated within the window and announced after it."""
+    """Differences below the threshold are left unchanged. Material differences are restated within the window, and announced after it."""
 
     #: Smallest difference of a level that is material, in basis points.
     materiality_bps: float
-    #: Sessions, with the last one, within which a material error is restated; an older one is announced.
+    #: Number of latest sessions within which a material error is restated. An older error is announced.
     correction_window: int
 
 
 class _EventsSpec(t.TypedDict):
-    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Share changes wait for the next review (review), or apply after the close before their date (effective). Index shares are then scaled and the divisor is adjusted. Only for weightings by market value.
     share_changes: t.Literal["review", "effective"]
-    #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
+    #: Smallest change that is applied between reviews, relative to the counts that were adopted last. Unit: fraction.
     threshold: float
     #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
-    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
+    #: A constituent that merges into a security outside the universe is converted into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
 class EventsSpec(_EventsSpec, total=False):
-    #: Identifiers in the order in which they enter.
+    #: Identifiers, in the order in which they enter.
     reserve: t.Sequence[str]
-    #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
+    #: New securities can enter between reviews. Each of them replaces the lowest-ranked constituent.
     fast_entry: FastEntrySpec
-    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
+    #: Constituents can leave between reviews. The best-ranked security outside the index replaces each of them.
     fast_exit: FastExitSpec
 
 
 class EventsSpecInput(t.TypedDict, total=False):
-    #: Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.
+    #: Share changes wait for the next review (review), or apply after the close before their date (effective). Index shares are then scaled and the divisor is adjusted. Only for weightings by market value.
     share_changes: t.Literal["review", "effective"]
-    #: Smallest change applied between reviews, measured cumulatively since the counts last adopted. Unit: fraction.
+    #: Smallest change that is applied between reviews, relative to the counts that were adopted last. Unit: fraction.
     threshold: float
     #: Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).
     replacement: t.Literal["none", "next_ranked", "reserve"]
-    #: Identifiers in the order in which they enter.
+    #: Identifiers, in the order in which they enter.
     reserve: t.Sequence[str]
-    #: New securities that enter between reviews, each in place of the lowest-ranked constituent.
+    #: New securities can enter between reviews. Each of them replaces the lowest-ranked constituent.
     fast_entry: FastEntrySpecInput
-    #: Constituents that leave between reviews, each replaced by the best-ranked security outside the index.
+    #: Constituents can leave between reviews. The best-ranked security outside the index replaces each of them.
     fast_exit: FastExitSpecInput
-    #: A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).
+    #: A constituent that merges into a security outside the universe is converted into it (convert), or leaves at its last price (remove).
     acquirer: t.Literal["convert", "remove"]
 
 
@@ -4229,12 +4229,12 @@ EventsView = t.TypedDict("EventsView", {
 
 
 class ExcessReturnOverlay(t.TypedDict):
-    """The index over cash."""
+    """Return of the index in excess of cash."""
 
     type: t.Literal["excess_return"]
     #: Series of the data with the rate of cash, percent per year.
     cash: str
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
@@ -4245,9 +4245,9 @@ class _ExcessReturnOverlayInput(t.TypedDict):
 
 
 class ExcessReturnOverlayInput(_ExcessReturnOverlayInput, total=False):
-    """The index over cash."""
+    """Return of the index in excess of cash."""
 
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
@@ -4259,7 +4259,7 @@ class ExcludeListParams(t.TypedDict):
 
 
 class _ExcludeListRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["ExcludeList"]
 
@@ -4267,21 +4267,21 @@ class _ExcludeListRule(t.TypedDict):
 class ExcludeListRule(_ExcludeListRule, total=False):
     #: Arguments of the class, by name.
     params: ExcludeListParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _ExcludeParams(t.TypedDict):
-    #: Securities of the row.
+    #: Securities of the constraint.
     identifiers: t.Sequence[str]
 
 
 class ExcludeParams(_ExcludeParams, total=False):
-    """The securities have no weight."""
+    """The listed securities have no weight."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -4290,7 +4290,7 @@ class _ExcludeRow(t.TypedDict):
 
 
 class ExcludeRow(_ExcludeRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: ExcludeParams
@@ -4317,7 +4317,7 @@ class ExplainedRuleComparisons(t.TypedDict):
     test: str
     #: The value.
     value: t.Optional[t.Union[str, float, bool]]
-    #: Null if unknown.
+    #: Result of the comparison; null if unknown.
     outcome: t.Optional[bool]
 
 
@@ -4328,7 +4328,7 @@ class ExplainedRule(t.TypedDict):
     rule_id: str
     #: Class of the rule; null for the universe.
     rule_type: str
-    #: True if the previous composition had the security.
+    #: True if the previous composition contained the security.
     constituent: bool
     #: True if the rule kept the security.
     kept: bool
@@ -4336,17 +4336,17 @@ class ExplainedRule(t.TypedDict):
     test: str
     #: Value of the security; null if missing.
     value: t.Optional[t.Union[str, float, bool]]
-    #: Bound for the value. For a ranking: the value of the last security that meets the threshold that applies to this security.
+    #: Bound of the value. For a ranking, the value of the last security that satisfies the applicable threshold.
     threshold: t.Optional[float]
     #: Rank, 1 for the best; null if the rule does not rank.
     rank: t.Optional[int]
-    #: Last rank that meets the applicable threshold; with a buffer it differs for constituents.
+    #: Last rank that satisfies the applicable threshold. With a buffer, it differs for constituents.
     cutoff: t.Optional[int]
     #: True if the security stayed because it was a constituent.
     incumbent: bool
-    #: Distance of the value of an excluded security to its threshold; 0 if kept, null if it is not a number.
+    #: Distance of the value of an excluded security from its threshold. 0 for a kept security; null if the value is not a number.
     distance: t.Optional[float]
-    #: All thresholds for the security, the decisive one first; `threshold`, `cutoff` and `distance` refer to the decisive threshold.
+    #: All thresholds for the security, beginning with the decisive threshold. `threshold`, `cutoff` and `distance` refer to the decisive threshold.
     thresholds: t.Sequence[ExplainedThreshold]
     #: Comparisons of an expression with the value of the security.
     comparisons: t.Sequence[ExplainedRuleComparisons]
@@ -4355,15 +4355,15 @@ class ExplainedRule(t.TypedDict):
 class ExplainedThreshold(t.TypedDict):
     """Threshold of a rule for a security."""
 
-    #: `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value of a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a newcomer always enters; `exit_rank` last rank at which a constituent may stay; `places` rank of the constituent that took the last place, if none was left for lower ranks; `fill_up` rank of the last security that completed the count.
+    #: `minimum` minimum value; `maximum` maximum value; `incumbent_minimum` minimum value for a constituent; `minimum_years` minimum number of years with a dividend; `comparison` comparison value; `count` last rank that is kept; `fraction` last rank within the fraction; `coverage` last rank within the coverage; `coverage_buffer` last rank at which a constituent stays; `coverage_lower` last rank within the lower band; `coverage_upper` last rank at which a constituent stays, within the upper band; `enter_rank` last rank at which a new security always enters; `exit_rank` last rank at which a constituent can stay; `places` rank of the last constituent that stayed before the count was reached; `fill_up` rank of the last security that completed the count.
     type: t.Literal["minimum", "maximum", "incumbent_minimum", "minimum_years", "comparison", "count", "fraction", "coverage", "coverage_buffer", "coverage_lower", "coverage_upper", "enter_rank", "exit_rank", "places", "fill_up"]
-    #: Last rank that meets the threshold; null if there is no ranking.
+    #: Last rank that satisfies the threshold; null without a ranking.
     rank: t.Optional[int]
-    #: The bound, or for a ranking the value of the security at that rank; null if it has none.
+    #: Bound; for a ranking, the value of the security at that rank. Null if there is none.
     value: t.Optional[float]
-    #: True if the security met the threshold.
+    #: True if the security satisfied the threshold.
     met: bool
-    #: Change of the security's value that meets the threshold; 0 if met, null if it is not a number.
+    #: Change of the value of the security that would satisfy the threshold. 0 if it is satisfied; null if the value is not a number.
     distance: t.Optional[float]
 
 
@@ -4384,9 +4384,9 @@ class ExportStepInput(t.TypedDict):
 
 
 class ExportView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -4403,11 +4403,11 @@ class _ExportedFile(t.TypedDict):
     table: t.Literal["levels", "weights", "constituents", "closing", "opening", "proforma", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Format of the file.
     format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
-    #: Indices of the plan that have the file. Default: all.
+    #: Indices of the plan that have this file. Default: all indices.
     indices: t.Optional[t.Sequence[str]]
-    #: The whole history up to the session. Otherwise only the session.
+    #: True writes the whole history up to the session. Default: only the session.
     from_start: bool
-    #: A table without rows on the session, such as a proforma file between announcements, produces no file.
+    #: True writes no file if the table has no rows on the session, such as a proforma file between announcements.
     optional: bool
 
 
@@ -4428,13 +4428,13 @@ class ExportedFileInput(_ExportedFileInput, total=False):
     format: t.Literal["json", "csv", "arrow", "parquet", "xlsx"]
     #: Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.
     name: str
-    #: Indices of the plan that have the file. Default: all.
+    #: Indices of the plan that have this file. Default: all indices.
     indices: t.Optional[t.Sequence[str]]
     #: Reference column of the groups of the table.
     by: str
-    #: The whole history up to the session. Otherwise only the session.
+    #: True writes the whole history up to the session. Default: only the session.
     from_start: bool
-    #: A table without rows on the session, such as a proforma file between announcements, produces no file.
+    #: True writes no file if the table has no rows on the session, such as a proforma file between announcements.
     optional: bool
 
 
@@ -4443,9 +4443,9 @@ class ExposurePayload(t.TypedDict):
     long: float
     #: Sum of the short weights, negative.
     short: float
-    #: Sum of the magnitudes of the weights.
+    #: Sum of the absolute weights.
     gross: float
-    #: Sum of the weights; 1 less this sum is cash.
+    #: Sum of the weights. Cash is 1 less this sum.
     net: float
 
 
@@ -4459,27 +4459,27 @@ class ExposuresViewGroups(t.TypedDict):
 
 
 class ExposuresView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group.
+    #: Reference column, as known on each date. Securities without a value form the group UNCLASSIFIED. IDENTIFIER makes each security a group.
     by: str
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
     #: Dates of the run, or the last date of each interval.
     dates: t.Sequence[str]
-    #: By average weight, largest first; OTHERS last. They sum to the invested weight.
+    #: Groups, sorted by average weight (largest first), with OTHERS last. Their weights add up to the invested weight.
     groups: t.Sequence[ExposuresViewGroups]
-    #: In the order of the request.
+    #: Entries, in the order of the request.
     fields: t.Sequence[FieldExposure]
     #: Concentration of the weights.
     concentration: ConcentrationSeries
-    #: Null without a benchmark.
+    #: Values of the benchmark; null if there is none.
     active_share: t.Optional[t.Sequence[float]]
-    #: One-way turnover of the portfolio since the previous date; the first purchase does not count. One value per date.
+    #: One-way turnover of the portfolio since the previous date. The first purchase is excluded. One value per date.
     turnover: t.Sequence[float]
 
 
@@ -4496,7 +4496,7 @@ class ExpressionFilterParams(_ExpressionFilterParams, total=False):
 
 
 class _ExpressionFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["ExpressionFilter"]
 
@@ -4504,40 +4504,40 @@ class _ExpressionFilterRule(t.TypedDict):
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
     #: Arguments of the class, by name.
     params: ExpressionFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
-#: An expression on the datapoints of one security.
+#: Expression of the datapoints of one security.
 ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode", "FieldNode", "ValueNode", "ArithmeticNode", "FunctionNode"]
 
-#: An expression on the datapoints of one security.
+#: Expression of the datapoints of one security.
 ExpressionNodeInput = t.Union["AllNodeInput", "AnyNodeInput", "NotNodeInput", "ComparisonNodeInput", "FieldNodeInput", "ValueNode", "ArithmeticNodeInput", "FunctionNodeInput"]
 
 class FactorAttributionView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
     #: The factor model.
     model: t.Literal["styles", "market_sector"]
-    #: In the order of the model.
+    #: Factors, in the order of the model.
     factors: t.Sequence[FactorContribution]
-    #: Returns of the securities that the factors do not explain, linked.
+    #: Linked returns of the securities that the factors do not explain.
     specific: float
-    #: Costs, cash, and securities without a regression, linked.
+    #: Linked effect of costs, cash, and securities without a regression.
     other: float
     #: Sum of the contributions, specific and other.
     total_return: float
-    #: Mean share of the gross weight that is in a regression.
+    #: Mean fraction of the gross weight that the regressions include.
     covered_weight: float
     #: Number of periods.
     periods: int
     #: True if the residual is within its tolerance.
     reconciles: bool
-    #: Residual, of the size of rounding errors.
+    #: Residual, which contains only rounding errors.
     residual: float
     #: Requested value; the first date of the run if omitted.
     requested_start: t.Optional[str]
@@ -4547,21 +4547,21 @@ class FactorAttributionView(t.TypedDict):
     start: str
     #: Last date.
     end: str
-    #: Months in which the store has too few securities for a regression: their return is in `other`.
+    #: Months in which the store has too few securities for a regression. The return of these months is in `other`.
     findings: t.Sequence[Finding]
 
 
 class FactorContribution(t.TypedDict):
     #: MARKET, a sector or a style.
     factor: str
-    #: Mean exposure of the weights held.
+    #: Mean exposure of the held weights.
     average_exposure: float
-    #: Exposure times return of the factor, linked.
+    #: Exposure times return of the factor, linked over the sessions.
     contribution: float
 
 
 class _FactorExposureParams(t.TypedDict):
-    #: Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.
+    #: Name of a datapoint, or an expression of datapoints as text or as nodes, as known on the rebalance date.
     field: t.Union[str, ExpressionNodeInput]
 
 
@@ -4572,13 +4572,13 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest exposure.
     upper: t.Optional[t.Union[float, BoundPath]]
-    #: Exposures are z-scores over the securities.
+    #: If true, exposures are z-scores over the securities.
     standardise: bool
-    #: Bounds hold for active weights.
+    #: If true, the bounds apply to active weights.
     active: bool
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -4587,79 +4587,79 @@ class _FactorExposureRow(t.TypedDict):
 
 
 class FactorExposureRow(_FactorExposureRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
 
 
 class FactorModelPayloadFactors(t.TypedDict):
-    #: MARKET, a sector, a style or a principal component; as imported.
+    #: MARKET, a sector, a style or a principal component; for an imported model, the name of the factor.
     factor: str
-    #: Annualised, of the return of the factor.
+    #: Annualised volatility of the return of the factor.
     volatility: float
-    #: Mean magnitude over the sessions; null for a principal component and for an imported model.
+    #: Mean absolute t-statistic over the sessions; null for a principal component and for an imported model.
     mean_t_statistic: t.Optional[float]
-    #: Share of the sessions on which that is above 2; null for a principal component and for an imported model.
+    #: Fraction of the sessions with an absolute t-statistic above 2; null for a principal component and for an imported model.
     significant_share: t.Optional[float]
 
 
 class FactorModelPayload(t.TypedDict):
-    #: Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model.
+    #: Mean fraction of the cross-sectional variance that the factors explain; for principal components, their fraction of all variances. Null for an imported model.
     r_squared: t.Optional[float]
     #: Factors in the order of the model.
     factors: t.Sequence[FactorModelPayloadFactors]
 
 
 class FastEntrySpec(t.TypedDict):
-    #: A new security ranked at or above this enters.
+    #: A new security enters if it ranks at or above this rank.
     rank: int
-    #: Datapoint, largest first, over constituents and candidates.
+    #: Datapoint by which constituents and candidates are ranked, largest first.
     field: str
-    #: Sessions after its first price, at whose close it is ranked. Unit: sessions.
+    #: A new security is ranked at the close of this number of sessions after its first price. Unit: sessions.
     after_sessions: int
 
 
 class _FastEntrySpecInput(t.TypedDict):
-    #: A new security ranked at or above this enters.
+    #: A new security enters if it ranks at or above this rank.
     rank: int
 
 
 class FastEntrySpecInput(_FastEntrySpecInput, total=False):
-    #: Datapoint, largest first, over constituents and candidates.
+    #: Datapoint by which constituents and candidates are ranked, largest first.
     field: str
-    #: Sessions after its first price, at whose close it is ranked. Unit: sessions.
+    #: A new security is ranked at the close of this number of sessions after its first price. Unit: sessions.
     after_sessions: int
 
 
 class FastExitSpec(t.TypedDict):
-    #: A constituent ranked below this leaves.
+    #: A constituent leaves if it ranks below this rank.
     rank: int
-    #: Datapoint, largest first, over constituents and candidates.
+    #: Datapoint by which constituents and candidates are ranked, largest first.
     field: str
     #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpec
 
 
 class _FastExitSpecInput(t.TypedDict):
-    #: A constituent ranked below this leaves.
+    #: A constituent leaves if it ranks below this rank.
     rank: int
 
 
 class FastExitSpecInput(_FastExitSpecInput, total=False):
-    #: Datapoint, largest first, over constituents and candidates.
+    #: Datapoint by which constituents and candidates are ranked, largest first.
     field: str
     #: Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.
     schedule: RebalanceSpecInput
 
 
 class FeeOverlay(t.TypedDict):
-    """An annual fee, subtracted every day."""
+    """The index less an annual fee, which is subtracted every day."""
 
     type: t.Literal["fee"]
     #: Percent per year: 5 is 5 %.
     percent: float
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
@@ -4670,9 +4670,9 @@ class _FeeOverlayInput(t.TypedDict):
 
 
 class FeeOverlayInput(_FeeOverlayInput, total=False):
-    """An annual fee, subtracted every day."""
+    """The index less an annual fee, which is subtracted every day."""
 
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
@@ -4681,32 +4681,32 @@ class FieldExposure(t.TypedDict):
     field: str
     #: Mean of the datapoint, weighted by the holdings. One value per date; null if no holding has a value.
     mean: t.Sequence[t.Optional[float]]
-    #: Fraction of the absolute weights of securities with a value. One value per date.
+    #: Fraction of the absolute weights that belongs to securities with a value. One value per date.
     coverage: t.Sequence[float]
-    #: Quantile by weight: the smallest value at or below which the securities have this share of the weights.
+    #: Weighted quantile: the smallest value for which the securities with at most this value have this fraction of the weights.
     percentiles: WeightedPercentiles
     #: Benchmark of the comparison; null if there is none.
     benchmark: BenchmarkFieldExposure
 
 
 class _FieldFilterParams(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
     #: Comparison of the datapoint with the value.
     comparison: t.Literal["gt", "ge", "lt", "le", "eq", "ne", "in", "between"]
-    #: A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.
+    #: For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high].
     value: t.Any
 
 
 class FieldFilterParams(_FieldFilterParams, total=False):
-    """Keeps securities whose datapoint meets one comparison: the short form of an expression."""
+    """Keeps securities whose datapoint satisfies one comparison. It is a short form of ExpressionFilter."""
 
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _FieldFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["FieldFilter"]
 
@@ -4714,7 +4714,7 @@ class _FieldFilterRule(t.TypedDict):
 class FieldFilterRule(_FieldFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FieldFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -4736,22 +4736,22 @@ class FieldList(t.TypedDict):
 
 class _FieldNode(t.TypedDict):
     node: t.Literal["field"]
-    #: Column or derived datapoint, matched exactly.
+    #: Name of a column or derived datapoint, in exact spelling.
     name: str
-    #: Null resolves in the order market, reference, derived.
+    #: Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
-    #: Sessions back from the decision date.
+    #: Number of sessions before the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Transform across the remaining securities with a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
 
 
 class FieldNode(_FieldNode, total=False):
-    """A datapoint, read for every security on or before the decision date."""
+    """Datapoint that is read for every security on or before the decision date."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
@@ -4759,29 +4759,29 @@ class FieldNode(_FieldNode, total=False):
 
 class _FieldNodeInput(t.TypedDict):
     node: t.Literal["field"]
-    #: Column or derived datapoint, matched exactly.
+    #: Name of a column or derived datapoint, in exact spelling.
     name: str
 
 
 class FieldNodeInput(_FieldNodeInput, total=False):
-    """A datapoint, read for every security on or before the decision date."""
+    """Datapoint that is read for every security on or before the decision date."""
 
-    #: Null resolves in the order market, reference, derived.
+    #: Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.
     dataset: t.Optional[t.Literal["market", "reference", "derived"]]
-    #: Sessions back from the decision date.
+    #: Number of sessions before the decision date.
     lag: int
-    #: Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.
+    #: Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last.
     window: t.Optional[int]
     #: Aggregation of a window to one value.
     aggregate: t.Literal["last", "mean", "median", "sum", "min", "max", "std", "count"]
-    #: Across the remaining securities that have a value.
+    #: Transform across the remaining securities with a value.
     transform: t.Literal["none", "rank", "percentile", "zscore"]
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
 
 
 class FieldReturns(t.TypedDict):
-    """A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others."""
+    """Datapoint of the store, as known at the decision, as a fraction per year. A missing value is replaced by the mean of the other values."""
 
     #: Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes.
     field: t.Union[str, FieldNodeInput, ExpressionNodeInput]
@@ -4789,16 +4789,16 @@ class FieldReturns(t.TypedDict):
 
 
 class _FieldWeightParams(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class FieldWeightParams(_FieldWeightParams, total=False):
     """Weights in proportion to a power of a datapoint."""
 
-    #: Exponent of the value; -1 weighs by the inverse.
+    #: Exponent of the value. -1 uses the inverse of the value.
     power: float
-    #: A security with a negative value is not held, counts with its absolute value, or fails the decision.
+    #: Treatment of a security with a negative value: it is not held, its absolute value is used, or the decision fails.
     negative: t.Literal["zero", "abs", "fail"]
 
 
@@ -4809,17 +4809,17 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
@@ -4833,7 +4833,7 @@ class FindingPosition(t.TypedDict):
 class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
-    #: Stable code to branch on.
+    #: Stable error code for programs.
     code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]
     #: Message in one sentence.
     message: str
@@ -4844,23 +4844,23 @@ class _Finding(t.TypedDict):
 class Finding(_Finding, total=False):
     """Result of a check, with its position in the request or in the data."""
 
-    #: Id of the rule or constraint row, if it has one.
+    #: Id of the rule or constraint, if it has one.
     row_id: t.Optional[str]
-    #: Accepted values, if the set is closed.
+    #: Accepted values, if the field has a fixed set of values.
     accepted: t.Optional[t.Sequence[str]]
     #: The refused value, if it is short.
     value: t.Any
-    #: Number of problems in this finding. More than 20 problems with the same code and data column are combined into one finding, with the first as an example. For a run: how often securities lacked data or a risk model at its rebalances.
+    #: Number of problems that this finding combines. More than 20 problems with the same code and data column are combined into one finding, with the first problem as an example. For a run, the number of times that securities lacked data or a risk model at its rebalances.
     count: int
     #: Paths of the first ten of these problems.
     places: t.Sequence[str]
-    #: For a run, the first rebalance with the finding. Rebalances before the run are not reported.
+    #: For a run, the first rebalance with the finding. Rebalances before the run are not included.
     first_date: str
     #: The last of these rebalances.
     last_date: str
-    #: Name of the file, sheet or archive member with the problem; the first one if there are several. The path contains the row.
+    #: Name of the file, sheet or archive member with the problem. If there are several, the first one. The path contains the row.
     file: str
-    #: Characters of an expression sent as text: from `start` to before `end`.
+    #: Range of characters of an expression that was sent as text: from `start` to before `end`.
     position: FindingPosition
 
 
@@ -4875,7 +4875,7 @@ class _FixedWeightParams(t.TypedDict):
 class FixedWeightParams(_FixedWeightParams, total=False):
     """Weights by identifier. Constituents without a weight are not held."""
 
-    #: Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.
+    #: True scales the weights of the selected securities to a sum of 1. Otherwise they must sum to 1.
     renormalise: bool
 
 
@@ -4886,62 +4886,62 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class FolderTarget(t.TypedDict):
     type: t.Literal["folder"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
     #: Folder.
     url: str
-    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    #: Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
+    #: True writes a file NAME.sha256 after each file, in the format of sha256sum.
     checksum: bool
 
 
 class _FolderTargetInput(t.TypedDict):
     type: t.Literal["folder"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
     #: Folder.
     url: str
 
 
 class FolderTargetInput(_FolderTargetInput, total=False):
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
-    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    #: Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
+    #: True writes a file NAME.sha256 after each file, in the format of sha256sum.
     checksum: bool
 
 
 class FreeFloatFilterParams(t.TypedDict, total=False):
-    """Keeps securities with a minimum share of free float."""
+    """Keeps securities with a minimum free float."""
 
-    #: Minimum share in free float. Unit: fraction.
+    #: Minimum free float, as a fraction of the shares. Unit: fraction.
     minimum: float
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _FreeFloatFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["FreeFloatFilter"]
 
@@ -4949,23 +4949,23 @@ class _FreeFloatFilterRule(t.TypedDict):
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
     #: Arguments of the class, by name.
     params: FreeFloatFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _FreezeParams(t.TypedDict):
-    #: Securities of the row.
+    #: Securities of the constraint.
     identifiers: t.Sequence[str]
 
 
 class FreezeParams(_FreezeParams, total=False):
-    """The securities keep their weight in the reference portfolio."""
+    """The listed securities keep their weight in the reference portfolio."""
 
     #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -4974,14 +4974,14 @@ class _FreezeRow(t.TypedDict):
 
 
 class FreezeRow(_FreezeRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FreezeParams
 
 
 class _FrontierPayloadPoints(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -4990,32 +4990,32 @@ class _FrontierPayloadPoints(t.TypedDict):
 
 
 class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
-    #: Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index.
+    #: Weights of the securities held at the point. Absent in runs of earlier versions, as are portfolio and index.
     weights: t.Mapping[str, float]
-    #: Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.
+    #: Risk aversion for which max_utility has this solution, with these expected returns; null for the point with the least variance.
     risk_aversion: t.Optional[float]
 
 
 class _FrontierPayloadTangency(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Excess return over volatility.
+    #: Excess return divided by volatility.
     sharpe: float
 
 
 class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
-    #: Weights of the holdings of the point. Absent in runs of earlier versions, like portfolio and index.
+    #: Weights of the securities held at the point. Absent in runs of earlier versions, as are portfolio and index.
     weights: t.Mapping[str, float]
-    #: Risk aversion for which max_utility has this solution, with these expected returns; null for the least variance.
+    #: Risk aversion for which max_utility has this solution, with these expected returns; null for the point with the least variance.
     risk_aversion: t.Optional[float]
 
 
 class FrontierPayloadByObjective(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5023,14 +5023,14 @@ class FrontierPayloadByObjective(t.TypedDict):
     tracking_error: float
     #: Measure of `risk`, which the objective minimises.
     risk_measure: t.Literal["volatility", "tracking_error", "cvar", "cdar"]
-    #: Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.
+    #: Minimum risk at the expected return: annualised tracking error; cvar and cdar as a fraction of value, per session.
     risk: float
     #: Weights of the holdings of the point.
     weights: t.Mapping[str, float]
 
 
 class FrontierPayloadPortfolio(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5039,7 +5039,7 @@ class FrontierPayloadPortfolio(t.TypedDict):
 
 
 class FrontierPayloadIndex(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5048,16 +5048,16 @@ class FrontierPayloadIndex(t.TypedDict):
 
 
 class _FrontierPayload(t.TypedDict):
-    #: From least variance to largest expected return within the constraints, equally spaced in expected return.
+    #: Points from the least variance to the largest expected return within the constraints, equally spaced in expected return.
     points: t.Sequence[FrontierPayloadPoints]
-    #: Largest excess return over the risk-free rate per unit of volatility; null if none is positive.
+    #: Portfolio with the largest excess return over the risk-free rate per unit of volatility; null if no excess return is positive.
     tangency: t.Optional[FrontierPayloadTangency]
 
 
 class FrontierPayload(_FrontierPayload, total=False):
-    #: By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.
+    #: Points by rank, from the least variance of each draw to its largest expected return. Risk and return are computed with the original estimates. Null without `resampling`; absent in runs of earlier versions.
     resampled: t.Optional[ResampledFrontier]
-    #: The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.
+    #: Frontier by the risk measure of the objective, without costs, from the optimum to the largest expected return, for min_tracking_error, min_cvar and min_cdar. For tail risk, it has 21, 11 or 6 points, depending on the computing time. Null for other objectives, whose frontier is `points`; absent in runs of earlier versions.
     by_objective: t.Optional[t.Sequence[FrontierPayloadByObjective]]
     #: Risk and return of the weights of the run.
     portfolio: FrontierPayloadPortfolio
@@ -5066,11 +5066,11 @@ class FrontierPayload(_FrontierPayload, total=False):
 
 
 class FullInvestmentParams(t.TypedDict, total=False):
-    """The weights sum to one. Present by default unless bounds of the sum of weights replace it."""
+    """The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5079,7 +5079,7 @@ class _FullInvestmentRow(t.TypedDict):
 
 
 class FullInvestmentRow(_FullInvestmentRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: FullInvestmentParams
@@ -5087,22 +5087,22 @@ class FullInvestmentRow(_FullInvestmentRow, total=False):
 
 class _FunctionNode(t.TypedDict):
     node: t.Literal["function"]
-    #: One of /indices/rule-types, `functions`.
+    #: Name of a function: see `functions` of /indices/rule-types.
     name: str
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNode]
 
 
 class FunctionNode(_FunctionNode, total=False):
-    """A function of the catalogue with its operands."""
+    """Function of the catalogue with its operands."""
 
     #: Column whose values define the groups in which the function is applied.
     by: str
-    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
+    #: Securities to which the function applies: the remaining securities (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
-    #: Sessions back from the decision date.
+    #: Number of sessions before the decision date.
     lag: int
     #: Lower percentile, a fraction.
     low: float
@@ -5114,22 +5114,22 @@ class FunctionNode(_FunctionNode, total=False):
 
 class _FunctionNodeInput(t.TypedDict):
     node: t.Literal["function"]
-    #: One of /indices/rule-types, `functions`.
+    #: Name of a function: see `functions` of /indices/rule-types.
     name: str
     #: Nodes in any order.
     operands: t.Sequence[ExpressionNodeInput]
 
 
 class FunctionNodeInput(_FunctionNodeInput, total=False):
-    """A function of the catalogue with its operands."""
+    """Function of the catalogue with its operands."""
 
     #: Column whose values define the groups in which the function is applied.
     by: str
-    #: Securities across which the function is applied: the remaining ones (default), or the whole universe.
+    #: Securities to which the function applies: the remaining securities (default), or the whole universe.
     over: t.Literal["selection", "universe"]
     #: Trailing sessions.
     window: int
-    #: Sessions back from the decision date.
+    #: Number of sessions before the decision date.
     lag: int
     #: Lower percentile, a fraction.
     low: float
@@ -5142,7 +5142,7 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
 class FunctionSpec(t.TypedDict):
     #: Display name.
     name: str
-    #: Scope: values of one security, across securities, over trailing sessions, or known at a decision.
+    #: Scope of the function: one security, several securities, trailing sessions, or the decision.
     form: t.Literal["elementwise", "cross_section", "over_time", "decision"]
     #: Syntax.
     signature: str
@@ -5165,27 +5165,27 @@ class _FuturesPriceRequest(t.TypedDict):
 
 
 class FuturesPriceRequest(_FuturesPriceRequest, total=False):
-    #: Index whose level is the spot. Exactly one of index_id and spot.
+    #: Index whose level is the spot. Exactly one of index_id and spot is required.
     index_id: t.Optional[str]
-    #: Spot, greater than 0; requires as_of.
+    #: Spot level, greater than 0. Requires as_of.
     spot: t.Optional[float]
-    #: Valuation date. Default: that of the latest level.
+    #: Valuation date. Default: the date of the latest level.
     as_of: t.Optional[Date]
-    #: Financing rate. Annual, continuously compounded, a fraction. Default: 0.
+    #: Financing rate. A fraction, annual and continuously compounded. Default: 0.
     risk_free_rate: float
-    #: Dividend yield. Annual, continuously compounded, a fraction. Default: 0.
+    #: Dividend yield. A fraction, annual and continuously compounded. Default: 0.
     dividend_yield: float
-    #: Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction. Default: 0.
+    #: Cost of borrowing the securities. A positive rate lowers the forward. A fraction, annual and continuously compounded. Default: 0.
     borrow_rate: float
-    #: Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield.
+    #: Discrete dividends in index points between as_of and expiry. Cannot be combined with a non-zero dividend_yield.
     dividends: t.Sequence[FuturesPriceRequestDividends]
-    #: `announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield.
+    #: `announced`: the announced dividends of the latest run of `index_id`, in index points, with an ex-date up to the expiry, as known on the last date of the run. Excludes `dividends` and a yield.
     dividend_source: t.Literal["given", "announced"]
-    #: Observed price, for basis and implied rates.
+    #: Observed price, which is used for the mispricing and the implied rates.
     market_price: t.Optional[float]
-    #: Money per index point.
+    #: Amount of money per index point.
     multiplier: float
-    #: Signed number of contracts.
+    #: Number of contracts; negative for a short position.
     contracts: float
 
 
@@ -5194,7 +5194,7 @@ class FuturesPriceResponse(t.TypedDict):
     index_id: t.Optional[str]
     #: Requested value; null if omitted.
     requested_as_of: t.Optional[str]
-    #: The resolved session.
+    #: Session that was used.
     as_of: str
     #: Expiry of the contract.
     expiry: str
@@ -5202,7 +5202,7 @@ class FuturesPriceResponse(t.TypedDict):
     days: int
     #: days / 365.
     year_fraction: float
-    #: Level of the underlying.
+    #: Level of the underlying index.
     spot: float
     #: Theoretical price.
     fair_value: float
@@ -5226,7 +5226,7 @@ class FuturesPriceResponse(t.TypedDict):
     mispricing: t.Optional[float]
     #: Risk-free rate that reproduces market_price.
     implied_rate: t.Optional[float]
-    #: Yield that reproduces market_price; null with discrete dividends.
+    #: Dividend yield that reproduces market_price; null with discrete dividends.
     implied_dividend_yield: t.Optional[float]
 
 
@@ -5238,35 +5238,35 @@ class GenerateJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[DataStore]
 
 
@@ -5275,13 +5275,13 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     store_id: str
     #: Display name.
     name: str
-    #: Seed: equal requests give equal content on every platform.
+    #: Seed of the random numbers. Equal requests give equal data on every platform.
     seed: int
-    #: Number of securities at the start; later listings are additional. Multiplied by the sessions at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
+    #: Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
     assets: int
     #: First session.
     start: Date
-    #: Default: the end of the last complete calendar year.
+    #: Last date. Default: the end of the last complete calendar year.
     end: Date
     #: Exchange MIC from /indices/calendars.
     calendar: str
@@ -5297,15 +5297,15 @@ class GenerateSyntheticRequest(t.TypedDict, total=False):
     specific_volatility: float
     #: Paid quarterly.
     dividend_yield: float
-    #: Probability per asset.
+    #: Probability for each security.
     splits_per_year: float
     #: Per asset.
     delistings_per_year: float
     #: Per asset.
     listings_per_year: float
-    #: Fraction of bars removed.
+    #: Fraction of the bars that is removed.
     missing_rate: float
-    #: Activate the store once it is complete.
+    #: True activates the store when it is complete.
     activate: bool
 
 
@@ -5318,7 +5318,7 @@ class GovernanceOverviewRegisters(t.TypedDict):
     errors: int
     #: Decisions about days of all schedules.
     judgements: int
-    #: Entries of the audit log; null for a client that is limited to its own documents.
+    #: Number of entries of the audit log; null for a client that is limited to its own documents.
     audit: t.Optional[int]
 
 
@@ -5327,9 +5327,9 @@ class GovernanceOverviewStatements(t.TypedDict):
     index_id: str
     #: Last published date; null if there is none.
     published_through: t.Optional[str]
-    #: One entry each, in the order of the request.
+    #: Entries, in the order of the request.
     entries: t.Optional[int]
-    #: Entries of its register of errors.
+    #: Number of entries of the register of errors.
     errors: int
 
 
@@ -5371,25 +5371,25 @@ class GroupAttributionViewEffects(t.TypedDict):
 
 
 class GroupAttributionView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Reference column, as known at the end of the window. UNCLASSIFIED contains the securities without a value; CASH contains the uninvested part and the separate return of an overlay.
+    #: Reference column, as known at the end of the window. The group UNCLASSIFIED contains the securities without a value. The group CASH contains the uninvested part and the separate return of an overlay.
     by: str
     #: Benchmark of the comparison; null if there is none.
     benchmark: t.Optional[str]
     #: Return of the run.
     return_variant: t.Literal["price", "total", "net"]
-    #: Return variant of the benchmark, raw for unadjusted levels; null if there is none.
+    #: Return variant of the benchmark; `raw` for unadjusted levels; null if there is no benchmark.
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
     #: One row per group.
     groups: t.Sequence[GroupAttributionRow]
-    #: Sum of each effect over all groups; together the active return. Null without a benchmark.
+    #: Sum of each effect over all groups. The effects add up to the active return. Null without a benchmark.
     effects: t.Optional[GroupAttributionViewEffects]
-    #: Last level over the first, less 1.
+    #: Last level divided by the first, less 1.
     total_return: float
     #: Return of the benchmark over the same dates.
     benchmark_return: t.Optional[float]
@@ -5397,7 +5397,7 @@ class GroupAttributionView(t.TypedDict):
     active_return: t.Optional[float]
     #: Number of periods.
     periods: int
-    #: Residual, of the size of rounding errors.
+    #: Residual, which contains only rounding errors.
     residual: float
     #: True if the residual is within its tolerance.
     reconciles: bool
@@ -5407,9 +5407,9 @@ class GroupAttributionView(t.TypedDict):
     requested_end: str
     #: End of the first complete period. A full timestamp.
     start: str
-    #: Latest date of the run at or before the requested end. A full timestamp.
+    #: Latest date of the run on or before the requested end. A full timestamp.
     end: str
-    #: `RETURNS_DIFFER` if only one of run and benchmark includes dividends.
+    #: `RETURNS_DIFFER`: only one of run and benchmark includes dividends.
     findings: t.Sequence[Finding]
 
 
@@ -5421,15 +5421,15 @@ class _GroupBoundsParams(t.TypedDict):
 class GroupBoundsParams(_GroupBoundsParams, total=False):
     """The weight of each group is between two bounds. Securities without a group form a separate group."""
 
-    #: Groups of the row. Default: every group.
+    #: Groups of the constraint. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5438,7 +5438,7 @@ class _GroupBoundsRow(t.TypedDict):
 
 
 class GroupBoundsRow(_GroupBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: GroupBoundsParams
@@ -5473,15 +5473,15 @@ class _GroupCardinalityParams(t.TypedDict):
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     """The number of securities held in each group is between two bounds."""
 
-    #: Groups of the row. Default: every group.
+    #: Groups of the constraint. Default: every group.
     groups: t.Optional[t.Sequence[str]]
     #: Minimum number of holdings in a group. Unit: securities.
     minimum: int
     #: Maximum number of holdings in a group. Unit: securities.
     maximum: int
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -5490,39 +5490,39 @@ class _GroupCardinalityRow(t.TypedDict):
 
 
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: GroupCardinalityParams
 
 
 class GroupLadder(t.TypedDict):
-    #: Weights above this are added up; the others are capped at it.
+    #: Weights above this value are added up. All other weights are capped at it.
     each_above: float
-    #: Caps apply if their total exceeds this.
+    #: The caps apply if the total of these weights exceeds this value.
     together_above: float
-    #: Their total weight in that case.
+    #: Total of these weights if the caps apply.
     to: float
 
 
 class _GroupLimitParams(t.TypedDict):
-    #: Column whose values are the groups; securities without a value form one group.
+    #: Column whose values are the groups. Securities without a value form one group.
     field: str
     #: Maximum number of securities of one group. Unit: securities.
     maximum: int
 
 
 class GroupLimitParams(_GroupLimitParams, total=False):
-    """Keeps a maximum number of securities of each group, the best by a field."""
+    """Keeps a maximum number of securities of each group, which are the best by a field."""
 
     #: Datapoint of the ranking within a group.
     rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _GroupLimitRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["GroupLimit"]
 
@@ -5530,23 +5530,23 @@ class _GroupLimitRule(t.TypedDict):
 class GroupLimitRule(_GroupLimitRule, total=False):
     #: Arguments of the class, by name.
     params: GroupLimitParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _GroupWeightParams(t.TypedDict):
-    #: Column whose values are the groups; securities without a value form one group.
+    #: Column whose values are the groups. Securities without a value form one group.
     field: str
 
 
 class GroupWeightParams(_GroupWeightParams, total=False):
-    """Weights groups first, then the securities within each group."""
+    """Sets the weights of groups first, and then the weights of the securities within each group."""
 
-    #: Weighting of the groups; market_cap uses the free float.
+    #: Weighting of the groups. market_cap uses the free float.
     between: t.Literal["equal", "market_cap", "fixed"]
     #: Weight of each group if the weights are fixed. A group without a weight is not held. Unit: fraction.
     group_weights: t.Optional[t.Mapping[str, float]]
-    #: Weighting of the securities in a group; market_cap uses the free float.
+    #: Weighting of the securities in a group. market_cap uses the free float.
     within: t.Literal["equal", "market_cap"]
 
 
@@ -5557,36 +5557,36 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class _HeaderBlock(t.TypedDict):
     kind: t.Literal["header"]
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Printed below the title.
+    #: Subtitle that is printed below the title.
     subtitle: t.Optional[str]
-    #: True to print the last date of the run and its terms.
+    #: True prints the last date and the settings of the run.
     stamp: bool
 
 
 class HeaderBlock(_HeaderBlock, total=False):
-    #: True to begin a new page. Default: false.
+    #: True begins a new page. Default: false.
     new_page: bool
 
 
@@ -5595,17 +5595,17 @@ class _HeaderBlockInput(t.TypedDict):
 
 
 class HeaderBlockInput(_HeaderBlockInput, total=False):
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Printed below the title.
+    #: Subtitle that is printed below the title.
     subtitle: t.Optional[str]
-    #: True to print the last date of the run and its terms.
+    #: True prints the last date and the settings of the run.
     stamp: bool
-    #: True to begin a new page. Default: false.
+    #: True begins a new page. Default: false.
     new_page: bool
 
 
@@ -5617,20 +5617,20 @@ class HealthBuild(t.TypedDict):
 
 
 class HealthStorePartialDates(t.TypedDict):
-    #: Number of dates on which only some of its securities have a bar.
+    #: Number of dates on which only some securities of the store have a bar.
     total: int
     #: The latest five of these dates, YYYY-MM-DD, newest first.
     latest: t.Sequence[str]
 
 
 class HealthStore(t.TypedDict):
-    #: Id of the data store being served.
+    #: Id of the served data store.
     active: t.Optional[str]
     #: State of the data store.
     status: t.Optional[str]
-    #: Latest session it holds, YYYY-MM-DD.
+    #: Latest session of the data store, YYYY-MM-DD.
     end: t.Optional[str]
-    #: Findings when the data was last read; `divisor audit STORE` lists the securities.
+    #: Findings of the last load of the data. `divisor audit STORE` lists the securities.
     partial_dates: t.Optional[HealthStorePartialDates]
 
 
@@ -5648,23 +5648,23 @@ class HealthJobs(t.TypedDict):
     pending: int
     #: Number of running jobs.
     running: int
-    #: The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs.
+    #: Queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB. They use the heavy slots of machines with more memory for jobs.
     lanes: HealthJobsLanes
 
 
 class HealthStates(t.TypedDict):
     #: Time of the change, ISO-8601 UTC with offset.
     since: str
-    #: State since this time.
+    #: State that began at this time.
     status: t.Literal["ok", "degraded"]
-    #: Reason and messages of the checks that fail; null for `ok`.
+    #: Reason of the state, and messages of the failed checks; null for `ok`.
     reason: t.Optional[str]
 
 
 class Health(t.TypedDict):
     #: Degraded if no data store is active or a check fails.
     status: t.Literal["ok", "degraded"]
-    #: Reason for `degraded`, in one sentence; otherwise null.
+    #: Reason for the status `degraded`, in one sentence; otherwise null.
     reason: t.Optional[str]
     #: The running engine version.
     version: str
@@ -5672,11 +5672,11 @@ class Health(t.TypedDict):
     build: t.Optional[HealthBuild]
     #: Start of the process, ISO-8601 UTC with offset.
     started_at: str
-    #: Seconds since the start.
+    #: Seconds since the start of the process.
     uptime_seconds: float
     #: The served data store; all members are null if there is none.
     store: HealthStore
-    #: Jobs that are not finished.
+    #: Number of unfinished jobs.
     jobs: HealthJobs
     #: Checks with their results.
     checks: t.Sequence[HealthCheck]
@@ -5698,24 +5698,24 @@ class HealthCheck(t.TypedDict):
 class HeldIndex(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: Session since which it is held back.
+    #: Session since which the index is held back.
     since: str
-    #: Step that holds it back.
+    #: Step that holds the index back.
     step: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]
-    #: Stable code to branch on.
+    #: Stable error code for programs.
     code: t.Optional[str]
-    #: Why, in a sentence.
+    #: Reason in a sentence.
     reason: str
 
 
 class HierarchicalRiskParityWeightParams(t.TypedDict, total=False):
-    """Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half."""
+    """Orders securities by a tree of their correlations. The weight is split from the root down, in inverse proportion to the variance of each half."""
 
     #: Number of trailing returns of the sample covariance. Unit: sessions.
     window: int
-    #: Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).
+    #: Distance between two clusters: between their nearest members (single), between their farthest members (complete), the mean of all pairs (average), or the increase of the variance within them (ward).
     linkage: t.Literal["single", "complete", "average", "ward"]
-    #: Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.
+    #: Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance (correlation).
     distance: t.Literal["columns", "correlation"]
     #: Stored risk model whose covariance replaces the sample covariance. Default: the sample covariance.
     risk_model: t.Optional[str]
@@ -5728,17 +5728,17 @@ class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
 class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: HierarchicalRiskParityWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
@@ -5747,14 +5747,14 @@ class _HistoricalReturns(t.TypedDict):
 
 
 class HistoricalReturns(_HistoricalReturns, total=False):
-    """Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities."""
+    """Annualised arithmetic means over the window of the risk model, shrunk towards the mean of all securities."""
 
-    #: Weight of the mean over the securities; 1 makes all returns equal. Unit: fraction.
+    #: Weight of the mean of all securities. With 1, all expected returns are equal. Unit: fraction.
     shrinkage: float
 
 
 class HistoryCheck(t.TypedDict):
-    """The refresh of the day changes no history of constituents."""
+    """The refresh of the day does not change the history of constituents."""
 
     check: t.Literal["history"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -5766,25 +5766,25 @@ class _HistoryCheckInput(t.TypedDict):
 
 
 class HistoryCheckInput(_HistoryCheckInput, total=False):
-    """The refresh of the day changes no history of constituents."""
+    """The refresh of the day does not change the history of constituents."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
 
 
 class HistoryFilterParams(t.TypedDict, total=False):
-    """Keeps securities with price bars on a minimum share of the trailing sessions."""
+    """Keeps securities with price bars on a minimum fraction of the trailing sessions."""
 
     #: Number of trailing sessions. Unit: sessions.
     sessions: int
-    #: Minimum share of them with a price bar. Unit: fraction.
+    #: Minimum fraction of the sessions with a price bar. Unit: fraction.
     coverage: float
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _HistoryFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["HistoryFilter"]
 
@@ -5792,7 +5792,7 @@ class _HistoryFilterRule(t.TypedDict):
 class HistoryFilterRule(_HistoryFilterRule, total=False):
     #: Arguments of the class, by name.
     params: HistoryFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5818,7 +5818,7 @@ class IdentifierSearchIdentifiers(t.TypedDict):
 class IdentifierSearch(t.TypedDict):
     #: Matching names.
     identifiers: t.Sequence[IdentifierSearchIdentifiers]
-    #: Value of after for the next page; null on the last page.
+    #: Value of `after` for the next page; null on the last page.
     next: t.Optional[str]
 
 
@@ -5828,30 +5828,30 @@ class _ImportRequest(t.TypedDict):
 
 
 class ImportRequest(_ImportRequest, total=False):
-    #: Default: the name in lower case, with other characters replaced by dashes.
+    #: Id of the store. Default: the name in lower case, with other characters replaced by dashes.
     store_id: str
-    #: Format of the content: an Excel workbook, or a zip of CSV files or of workbooks with one sheet each; csv may also be one CSV file.
+    #: Format of the content: an Excel workbook, a zip archive of CSV files, or a zip archive of workbooks with one sheet each. With csv, the content can also be a single CSV file.
     format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Currency of the prices of securities without a CURRENCY; an append keeps that of the store.
+    #: Currency of securities without a CURRENCY. An append does not change the currency of the store.
     currency: t.Optional[str]
     #: Mapping of a market that does not follow the template.
     mapping: t.Optional[MappingInput]
     #: Activate the store immediately.
     activate: bool
-    #: Action if the id is already used: append adds new rows to an imported store.
+    #: Action if the id is already used. append adds new rows to an imported store.
     on_exists: t.Literal["refuse", "replace", "append"]
     #: The file in base64.
     content: t.Optional[str]
-    #: Inline tables instead of content: market, reference, corporate_actions, universes, series.
+    #: Tables in the request, instead of content: market, reference, corporate_actions, universes, series.
     tables: t.Optional[t.Mapping[str, TableFrame]]
 
 
 class ImportResult(t.TypedDict):
     #: The store.
     store: DataStore
-    #: Rows per dataset: rows read, and actions derived from adjusted closes.
+    #: Rows per dataset: rows that were read, and actions that were derived from adjusted closes.
     rows: t.Mapping[str, int]
     #: Distinct identifiers.
     identifiers: int
@@ -5891,7 +5891,7 @@ class ImportedModelDateFactorCovariance(t.TypedDict):
 
 
 class _ImportedModelDate(t.TypedDict):
-    #: Day from which the model is in force, ascending.
+    #: Day from which the model applies, ascending.
     date: str
 
 
@@ -5902,12 +5902,12 @@ class ImportedModelDate(_ImportedModelDate, total=False):
     exposures: ImportedModelDateExposures
     #: F: covariances of the factors.
     factor_covariance: ImportedModelDateFactorCovariance
-    #: D: specific variance by security.
+    #: D: specific variances by security.
     specific_variances: t.Mapping[str, t.Any]
 
 
 class ImportedModelPayloadDates(t.TypedDict):
-    #: Day from which the model is in force.
+    #: Day from which the model applies.
     date: str
     #: Securities of the date.
     assets: int
@@ -5915,16 +5915,16 @@ class ImportedModelPayloadDates(t.TypedDict):
     repaired: bool
     #: Smallest eigenvalue of the matrix in the response.
     smallest_eigenvalue: float
-    #: Securities of other dates without a covariance.
+    #: Securities of other dates that have no covariance on this date.
     lacks: t.Sequence[str]
 
 
 class ImportedModelPayload(t.TypedDict):
-    #: Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.
+    #: Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`.
     units: t.Literal["annual", "daily"]
-    #: Sessions of a year. Read with daily units.
+    #: Number of sessions per year, for daily units.
     annualisation: int
-    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.
+    #: True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors.
     repair: bool
     #: Ascending.
     dates: t.Sequence[ImportedModelPayloadDates]
@@ -5938,7 +5938,7 @@ class IncludeListParams(t.TypedDict):
 
 
 class _IncludeListRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["IncludeList"]
 
@@ -5946,7 +5946,7 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -5957,7 +5957,7 @@ class IndexAction(t.TypedDict):
     identifier: str
     #: Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; the value is its last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING", "SPIN_OFF_EXIT"]
-    #: As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting. Null if a security ends and the payment per share is unknown.
+    #: As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share. Null if a security ends and the payment per share is unknown.
     value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
@@ -5965,9 +5965,9 @@ class IndexAction(t.TypedDict):
     cash: t.Optional[float]
     #: Day of the announcement; null if unknown.
     announced: t.Optional[str]
-    #: True if the ex-date is after as_of and the action was known on as_of; the figures after the action are then pro forma.
+    #: True if the ex-date is after as_of and the action was known on as_of. The figures after the action are then pro forma.
     state: t.Literal["effective", "coming"]
-    #: True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.
+    #: True if the holder must still decide. This applies to a rights issue, to a dividend with a scrip_ratio, and to two offers for a security on one ex-date: an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if it is unknown, until the ex-date.
     awaits_decision: bool
     #: Last day of the election; null if unknown.
     election_date: t.Optional[str]
@@ -5975,53 +5975,53 @@ class IndexAction(t.TypedDict):
     election_default: t.Optional[t.Literal["cash", "shares", "take_up", "sell", "sell_to_fund", "lapse"]]
     #: Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
-    #: Previous close of the security in its currency; for a coming action the close of as_of.
+    #: Previous close of the security in its currency; for a coming action, the close on as_of.
     price_before: t.Optional[float]
-    #: At the previous close; for a coming action on as_of.
+    #: Values at the previous close; for a coming action, on as_of.
     weight_before: float
-    #: At the close of the ex-date; pro forma at prices that change only because of the action.
+    #: Values at the close of the ex-date; pro forma at prices that change only because of the action.
     weight_after: t.Optional[float]
-    #: Index shares: weight times level over price.
+    #: Index shares: weight times level, divided by price.
     shares_before: float
     #: Index shares after the action; null if they depend on a decision.
     shares_after: t.Optional[float]
-    #: Divisor of the index at the previous close, for a coming action on as_of; null for a strategy.
+    #: Divisor of the index at the previous close; for a coming action, on as_of. Null for a strategy.
     divisor_before: t.Optional[float]
-    #: Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.
+    #: Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known.
     divisor_after: t.Optional[float]
-    #: Cash per share held before, in the currency of the security, if the action removes the security; the cash buys the other constituents. For a merger into shares and cash: the cash part. For a past action: the value that the run applied. Otherwise null.
+    #: Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.
     proceeds: t.Optional[float]
-    #: Shares of the security that replaces this one. For a spin-off: shares of the new security, with weight 0 before its first close, and after it if the security then leaves. For a past action: the shares that the run applied. Otherwise null.
+    #: Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null.
     received: t.Optional[ReceivedShares]
 
 
 class IndexBooksPayload(t.TypedDict):
-    #: Book of the definition; of a derived index, that of its parent.
+    #: Series of the definition; for a derived index, the series of its parent.
     target: t.Optional[BookPayload]
-    #: Book of the derived index; null for a rule-driven one.
+    #: Series of the derived index; null for a rule-based index.
     optimised: t.Optional[BookPayload]
 
 
 class IndexCollection(t.TypedDict):
     #: Summaries by id.
     indices: t.Sequence[IndexSummary]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class IndexDeletion(t.TypedDict):
-    #: The index of the request, then its children depth first in the order of their ids.
+    #: Index of the request, followed by the indices that depend on it, depth first in the order of their ids.
     deleted: t.Sequence[DeletedIndex]
 
 
 class IndexDocumentPluginsCodeDatapointInputs(t.TypedDict):
     #: Display name.
     name: str
-    #: Expression of the values.
+    #: Expression that computes the values.
     expression: ExpressionNode
-    #: Number of trailing sessions, with a value for each security.
+    #: Number of trailing sessions. Each session has one value for each security.
     sessions: int
 
 
@@ -6032,21 +6032,21 @@ class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
-    #: Parameters, with defaults for those that are not given.
+    #: Parameters, with defaults for omitted parameters.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: Public document that the template follows.
     source: str
 
 
 class _IndexDocumentPlugins(t.TypedDict):
-    #: Id of the stored plug-in, in its state when the index is computed.
+    #: Id of the stored plug-in. Its version when the index is computed is used.
     plugin: str
-    #: Values of its parameters; the others have their defaults.
+    #: Values of parameters. Omitted parameters have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
 
 
 class IndexDocumentPlugins(_IndexDocumentPlugins, total=False):
-    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
+    #: Plug-in with which a run was computed; only in the documents of runs. Ignored in requests.
     code: IndexDocumentPluginsCodeDatapoint
 
 
@@ -6060,63 +6060,63 @@ class IndexDocumentClosures(t.TypedDict):
 class _IndexDocument(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Shown next to the id.
+    #: Name that is shown next to the id.
     name: str
-    #: Description, free text.
+    #: Description of the index, free text.
     description: t.Optional[str]
     #: Exchange whose sessions the index uses.
     calendar: str
-    #: First rebalance: the first session on or after it.
+    #: The first rebalance is on the first session on or after this date.
     base_date: str
     #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
+    #: ISO 4217 code of the currency of the level. An overlay has the currency into which it converts, otherwise the currency of the underlying index.
     currency: str
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
-    #: Rules of a rule-driven index; exactly one of pipeline and derivation.
+    #: Rules of a rule-based index. A definition has exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineSpec]
-    #: Optimisation of a derived index; exactly one of pipeline and derivation.
+    #: Optimisation of a derived index. A definition has exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayload]
     #: Free labels.
     tags: t.Sequence[str]
 
 
 class IndexDocument(_IndexDocument, total=False):
-    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
+    #: Market value on the first session. The initial divisor is this value divided by the base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
-    #: Data store of the index: it is computed on this store, even if another one is active. Null: the active store.
+    #: Data store on which the index is computed, even if another store is active. Null: the active store.
     store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpec
-    #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
+    #: Reviews in addition to the rebalance, each with its schedule and scope. On the same date, they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpec]
-    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
+    #: Expressions of datapoints by name. The document can use these names like datapoints. They have priority over columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNode]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
+    #: Stored plug-ins by name. Each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
     plugins: t.Mapping[str, IndexDocumentPlugins]
-    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
+    #: Decimals of levels, divisor, index shares and weights. A half is rounded away from zero.
     rounding: RoundingSpec
-    #: Changes between reviews. Default: none.
+    #: Changes between reviews. Default: no changes.
     events: EventsSpec
-    #: Present only in an overlay on another index.
+    #: Definition of an overlay; only in an overlay on another index.
     kind: t.Literal["overlay"]
-    #: Underlying index of an overlay; a blend lists its components instead.
+    #: Underlying index of an overlay. A blend lists its parts instead.
     source_index_id: str
-    #: Type and terms of an overlay on its underlying index.
+    #: Type and parameters of an overlay on its underlying index.
     overlay: OverlaySpec
-    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
+    #: Changes of the methodology by date, earliest first. The history before each date does not change.
     amendments: t.Sequence[Amendment]
-    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    #: Recorded changes of calendars with which a run was computed; only in the documents of runs. Ignored in requests.
     closures: t.Mapping[str, IndexDocumentClosures]
 
 
 class IndexDocumentBodyPluginsCodeDatapointInputs(t.TypedDict):
     #: Display name.
     name: str
-    #: Expression of the values.
+    #: Expression that computes the values.
     expression: ExpressionNodeInput
-    #: Number of trailing sessions, with a value for each security.
+    #: Number of trailing sessions. Each session has one value for each security.
     sessions: int
 
 
@@ -6127,21 +6127,21 @@ class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     sha256: str
     #: Inputs, in the order of the program.
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
-    #: Parameters, with defaults for those that are not given.
+    #: Parameters, with defaults for omitted parameters.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
     #: Public document that the template follows.
     source: str
 
 
 class _IndexDocumentBodyPlugins(t.TypedDict):
-    #: Id of the stored plug-in, in its state when the index is computed.
+    #: Id of the stored plug-in. Its version when the index is computed is used.
     plugin: str
 
 
 class IndexDocumentBodyPlugins(_IndexDocumentBodyPlugins, total=False):
-    #: Values of its parameters; the others have their defaults.
+    #: Values of parameters. Omitted parameters have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: The plug-in as it was computed, in the documents of runs; ignored in requests.
+    #: Plug-in with which a run was computed; only in the documents of runs. Ignored in requests.
     code: IndexDocumentBodyPluginsCodeDatapoint
 
 
@@ -6155,54 +6155,54 @@ class IndexDocumentBodyClosures(t.TypedDict):
 class _IndexDocumentBody(t.TypedDict):
     #: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Shown next to the id.
+    #: Name that is shown next to the id.
     name: str
     #: Exchange whose sessions the index uses.
     calendar: str
-    #: First rebalance: the first session on or after it.
+    #: The first rebalance is on the first session on or after this date.
     base_date: Date
 
 
 class IndexDocumentBody(_IndexDocumentBody, total=False):
     """An IndexDocument with the parameters of every rule and weighting class."""
 
-    #: Description, free text.
+    #: Description of the index, free text.
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
-    #: Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1. Unit: money.
+    #: Market value on the first session. The initial divisor is this value divided by the base value. Default: the base value, so that the initial divisor is 1. Unit: money.
     base_market_value: float
-    #: ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.
+    #: ISO 4217 code of the currency of the level. An overlay has the currency into which it converts, otherwise the currency of the underlying index.
     currency: str
-    #: Data store of the index: it is computed on this store, even if another one is active. Null: the active store.
+    #: Data store on which the index is computed, even if another store is active. Null: the active store.
     store_id: t.Optional[str]
     #: Universe of the selection.
     universe: UniverseSpecInput
     #: Schedule of the rebalances.
     rebalance: RebalanceSpecInput
-    #: Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.
+    #: Reviews in addition to the rebalance, each with its schedule and scope. On the same date, they run in the order membership, weights, shares.
     reviews: t.Sequence[ReviewSpecInput]
-    #: Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.
+    #: Expressions of datapoints by name. The document can use these names like datapoints. They have priority over columns of the store.
     datapoints: t.Mapping[str, t.Union[str, ExpressionNodeInput]]
-    #: Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
+    #: Stored plug-ins by name. Each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.
     plugins: t.Mapping[str, IndexDocumentBodyPlugins]
-    #: Decimals of levels, divisor, index shares and weights, halves away from zero.
+    #: Decimals of levels, divisor, index shares and weights. A half is rounded away from zero.
     rounding: RoundingSpec
-    #: Rules of a rule-driven index; exactly one of pipeline and derivation.
+    #: Rules of a rule-based index. A definition has exactly one of pipeline and derivation.
     pipeline: t.Optional[PipelineBody]
-    #: Changes between reviews. Default: none.
+    #: Changes between reviews. Default: no changes.
     events: EventsSpecInput
-    #: Optimisation of a derived index; exactly one of pipeline and derivation.
+    #: Optimisation of a derived index. A definition has exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
-    #: Present only in an overlay on another index.
+    #: Definition of an overlay; only in an overlay on another index.
     kind: t.Literal["overlay"]
-    #: Underlying index of an overlay; a blend lists its components instead.
+    #: Underlying index of an overlay. A blend lists its parts instead.
     source_index_id: str
-    #: Type and terms of an overlay on its underlying index.
+    #: Type and parameters of an overlay on its underlying index.
     overlay: OverlaySpecInput
-    #: Changes of the methodology by date, earliest first: history before each stays unchanged.
+    #: Changes of the methodology by date, earliest first. The history before each date does not change.
     amendments: t.Sequence[Amendment]
-    #: Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.
+    #: Recorded changes of calendars with which a run was computed; only in the documents of runs. Ignored in requests.
     closures: t.Mapping[str, IndexDocumentBodyClosures]
     #: Free labels.
     tags: t.Sequence[str]
@@ -6211,9 +6211,9 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: a weekday on which the exchange is closed; `closure`: a recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: the session on which a composition is announced, if that is before it takes effect; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the previous session: expiry of index futures
+    #: `holiday`: weekday on which the exchange is closed; `closure`: recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: session on which a composition is announced, if it is before the effective date; `effective`: date on which a rebalance takes effect, at its close; `expiry`: expiry of index futures: the third Friday of March, June, September and December, or the previous session
     kind: t.Literal["holiday", "closure", "announcement", "effective", "expiry"]
-    #: Null for an event of an exchange.
+    #: Index of the event; null for an event of an exchange.
     index_id: t.Optional[str]
     #: Exchange MIC.
     calendar: str
@@ -6223,7 +6223,7 @@ class IndexEvent(t.TypedDict):
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
     #: The rule whose breach triggers the rebalance; null for other events.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: The event in words.
+    #: Description of the event.
     summary: str
 
 
@@ -6245,7 +6245,7 @@ class IndexExplanationWeighting(t.TypedDict):
 class IndexExplanationCappingRounds(t.TypedDict):
     #: Factor applied to the weights that are not capped.
     scale: float
-    #: True if the cap applied to the security.
+    #: True if the cap limits the weight of the security.
     capped: t.Sequence[str]
 
 
@@ -6256,9 +6256,9 @@ class IndexExplanationCapping(t.TypedDict):
     floor: float
     #: weight = min(cap, max(floor, scale * uncapped_weight)).
     scale: float
-    #: True if the cap applied to the security.
+    #: True if the cap limits the weight of the security.
     capped: bool
-    #: Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped.
+    #: Redistribution under a single cap. Each round scales the uncapped securities, and then caps the securities above the cap.
     rounds: t.Sequence[IndexExplanationCappingRounds]
 
 
@@ -6282,37 +6282,37 @@ class _IndexExplanation(t.TypedDict):
     rebalance_date: str
     #: Session whose data was used.
     decision_date: str
-    #: Reviews that decided it, in order; `rebalance` is that of the document itself.
+    #: Reviews that decided the composition, in order. `rebalance` is the review of the document itself.
     reviews: t.Sequence[str]
     #: True if the security could be selected on the decision date.
     in_universe: bool
-    #: True if the index holds the security at the close of as_of; constituents may also change between rebalances.
+    #: True if the index holds the security at the close of as_of. Constituents can also change between rebalances.
     included: bool
-    #: First rule that excluded the security; null if none did.
+    #: First rule that excluded the security; null if no rule excluded it.
     excluded_by: t.Optional[str]
     #: Values that the definition read for the security.
     datapoints: t.Sequence[ExplainedDatapoint]
     #: Every rule and its result for the security.
     rules: t.Sequence[ExplainedRule]
-    #: From datapoints to the uncapped weight; null for an excluded security.
+    #: Computation of the uncapped weight from the datapoints; null for an excluded security.
     weighting: t.Optional[IndexExplanationWeighting]
     #: Effect of the cap on the weight; null for an excluded security.
     capping: t.Optional[IndexExplanationCapping]
-    #: Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index.
+    #: Optimisation of a derived index. Rules, weighting and capping then describe the source. Null for a rule-based index.
     derivation: t.Optional[DerivedSource]
-    #: Fraction of the decided weights that is still held on the effective date, because securities may leave in between. The applied weight is the decided weight divided by this fraction.
+    #: Fraction of the decided weights that is still held on the effective date, because securities can leave before it. The applied weight is the decided weight divided by this fraction.
     stayed: float
-    #: Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null.
+    #: Decided weight, if it was converted to index shares before the effective close (`rebalance.weights_as: "shares"` with notice). The applied weight is then the weight of these shares. Otherwise null.
     decided_weight: t.Optional[float]
     #: Applied weight of the composition in force; null if the security is excluded.
     weight: t.Optional[float]
-    #: Weight held at the close of as_of; null if not held.
+    #: Weight held at the close of as_of; null if the security is not held.
     held_weight: t.Optional[float]
-    #: Last entry into the index by as_of; null if there is none.
+    #: Last entry into the index on or before as_of; null if there is none.
     entered: t.Optional[ConstituentChange]
-    #: Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.
+    #: Last exit from the index on or before as_of; null if there is none. It is earlier than `entered` if the security re-entered.
     left: t.Optional[ConstituentChange]
-    #: Changes between reviews by which the security entered or left up to as_of, in order.
+    #: Changes between reviews by which the security entered or left on or before as_of, in order.
     replacements: t.Sequence[Replacement]
     #: Pending order for the security; null if there is none.
     order: t.Optional[WaitingOrder]
@@ -6321,7 +6321,7 @@ class _IndexExplanation(t.TypedDict):
 
 
 class IndexExplanation(_IndexExplanation, total=False):
-    #: Version of the explained definition; null if it has no versions, absent for a source.
+    #: Version of the explained definition. Null if it has no versions; absent for a source.
     index_version: t.Optional[int]
 
 
@@ -6330,13 +6330,13 @@ class IndexMoves(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the previous calendar year, or since the first date of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252 returns, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
     volatility: float
-    #: Last level over the first, less 1. A fraction.
+    #: Last level divided by the first, less 1. A fraction.
     total_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Levels of the last year: every fourth date and the last.
+    #: Levels of the last year: every fourth date, and the last date.
     trace: SeriesPayload
 
 
@@ -6345,7 +6345,7 @@ class IndexSummary(t.TypedDict):
     id: str
     #: Display name.
     name: str
-    #: Defined by rules, derived by optimisation, or based on other indices.
+    #: Type of the definition: rules, an optimisation, or other indices.
     kind: t.Literal["rule", "derived", "overlay"]
     #: Parent of a derived index, or underlying index of an overlay; null for a blend.
     source_index_id: t.Optional[str]
@@ -6359,24 +6359,24 @@ class IndexSummary(t.TypedDict):
     store_id: t.Optional[str]
     #: True if a backtest record is stored.
     has_run: bool
-    #: Time of that record.
+    #: Time of the backtest record.
     run_at: t.Optional[str]
     #: Labels of the document.
     tags: t.Sequence[str]
 
 
 class InspectRequest(t.TypedDict, total=False):
-    #: A folder, or the connection URL of a database, as for a store.
+    #: Folder, or connection URL of a database, as for a store.
     location: str
-    #: A file in base64, instead of a location; CSV may be sent as text.
+    #: File in base64, instead of a location. CSV can also be sent as text.
     content: str
-    #: Format of the content, as for an import; parquet is one table of prices.
+    #: Format of the content, as for an import. `parquet` is one table of prices.
     format: t.Literal["xlsx", "csv.zip", "csv", "parquet"]
     #: Mapping to test, instead of a proposal.
     mapping: t.Optional[MappingInput]
-    #: Known answers, about which the proposal does not ask.
+    #: Known answers. The inspection asks no questions about them.
     answers: MappingAnswers
-    #: File or table of a dataset whose name differs from the dataset.
+    #: File or table of a dataset, if its name differs from the name of the dataset.
     tables: t.Mapping[str, str]
 
 
@@ -6387,32 +6387,32 @@ class InspectResult(t.TypedDict):
     rows_read: int
     #: Proposed mapping, in the form that a store or an import accepts.
     mapping: Mapping
-    #: The table of the market, if it has another name in the database.
+    #: Table of the market, if it has another name in the database.
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
     #: fair_value less spot.
     basis: AdjustmentChoice
-    #: sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered.
+    #: `sure`: a vendor was recognised. `likely`: the column names indicate the mapping. `unsure`: a question must be answered.
     confidence: t.Literal["sure", "likely", "unsure"]
-    #: Vendor or program that writes such tables.
+    #: Vendor or program that writes tables in this format.
     recognised_as: t.Optional[str]
     #: Question that the data does not answer.
     questions: t.Sequence[str]
-    #: The questions as findings, each at its field.
+    #: Questions as findings, each at its field.
     unsure: t.Sequence[MappingQuestion]
-    #: First bars of the first security, as they would be read.
+    #: First bars of the first security, as read with the mapping.
     preview: TableFrame
-    #: Findings of a full reading with the mapping.
+    #: Findings of a complete reading with the mapping.
     findings: t.Sequence[Finding]
 
 
 class InverseVolatilityWeightParams(t.TypedDict, total=False):
-    """Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions."""
+    """Weights in proportion to the inverse of annualised volatility. The volatility uses the returns between price bars on consecutive sessions."""
 
     #: Number of trailing sessions of the volatility. Unit: sessions.
     window: int
-    #: Minimum number of returns of a held security. Unit: sessions.
+    #: A security needs at least this number of returns. Unit: sessions.
     minimum_observations: int
 
 
@@ -6423,34 +6423,34 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class JobAttempt(t.TypedDict):
     #: Number of the attempt, from 1.
     attempt: int
-    #: Process of the attempt, as in `divisor nodes`; null if one process serves a home.
+    #: Process of the attempt, as listed by `divisor nodes`; null if a single process uses a home.
     node: t.Optional[str]
     #: Start of the attempt.
     started_at: str
-    #: Time of its last heartbeat.
+    #: Time of the last heartbeat of the attempt.
     heartbeat_at: t.Optional[str]
     #: End of the attempt; null while it runs.
     ended_at: t.Optional[str]
-    #: `crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs.
+    #: `crashed`: its thread ended. `lost`: its process ended, did not send heartbeats or was disconnected. `released`: the job was returned to the queue. The setting job-retries limits the number of each outcome. Null while the attempt runs.
     end: t.Optional[t.Literal["succeeded", "failed", "cancelled", "crashed", "lost", "released"]]
-    #: Reason why it crashed, was lost, released or failed.
+    #: Reason why the attempt crashed, was lost, was released or failed.
     reason: t.Optional[str]
 
 
@@ -6459,7 +6459,7 @@ class JobCallback(t.TypedDict):
     delivery_id: str
     #: Address of the receiver.
     url: str
-    #: `waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.
+    #: State of the delivery: `waiting` until the job ends, then `due` until the receiver accepts the message. The final state is `delivered`, or `failed` after the last attempt.
     state: t.Literal["waiting", "due", "delivered", "failed"]
     #: Number of attempts.
     attempts: int
@@ -6467,33 +6467,33 @@ class JobCallback(t.TypedDict):
     last_attempt_at: t.Optional[str]
     #: Reason why the last attempt failed; null if it succeeded.
     last_error: t.Optional[str]
-    #: Set only while the message is due.
+    #: Time of the next attempt; only while the message is due.
     next_attempt_at: t.Optional[str]
 
 
 class JobCollection(t.TypedDict):
-    #: Newest first; every result is null.
+    #: Jobs, newest first. `result` of every job is null.
     jobs: t.Sequence[JobStatus]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class JobKindList(t.TypedDict):
-    #: Every kind, in a fixed order.
+    #: Kinds of jobs, in a fixed order.
     kinds: t.Sequence[JobKindState]
 
 
 class JobKindPause(t.TypedDict, total=False):
-    #: Reason, shown with the kind.
+    #: Reason, which is shown with the kind.
     reason: t.Optional[str]
 
 
 class JobKindStatePause(t.TypedDict):
     #: Time of the pause, ISO-8601 UTC with offset.
     paused_at: str
-    #: Name of the key that paused it; `local` without authentication.
+    #: Name of the key that paused the kind; `local` without authentication.
     author: str
     #: Reason in the request.
     reason: t.Optional[str]
@@ -6506,14 +6506,14 @@ class JobKindState(t.TypedDict):
     kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]
     #: Queue of the kind. Jobs of the light lane run in parallel to jobs of the heavy lane.
     lane: t.Literal["heavy", "light"]
-    #: Pause of the kind; null if jobs of the kind are started.
+    #: Pause of the kind; null if it is not paused.
     pause: t.Optional[JobKindStatePause]
 
 
 class JobRetriesRefused(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
-    #: Stable code to branch on.
+    #: Stable error code for programs.
     code: str
     #: Message in one sentence.
     message: str
@@ -6529,11 +6529,11 @@ class JobRetries(t.TypedDict):
 
 
 class JobRetryRequest(t.TypedDict, total=False):
-    #: Kinds of job. Default: all kinds.
+    #: Kinds of jobs. Default: all kinds.
     kinds: t.Sequence[t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "batch", "account", "rerun", "study", "simulate", "replay", "diff"]]
-    #: Ids of jobs, of which only failed jobs are queued again. Default: all failed jobs.
+    #: Ids of jobs. Only failed jobs are queued again. Default: all failed jobs.
     job_ids: t.Sequence[str]
-    #: Only jobs that failed at this time or later, with offset. Default: no limit.
+    #: Only jobs that failed at or after this time, with an offset. Default: no limit.
     since: str
     #: Maximum number of jobs, newest first.
     limit: int
@@ -6550,42 +6550,42 @@ class JobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set only if the job succeeded; its schema depends on the kind.
+    #: Result of the job; only if it succeeded. Its schema depends on the kind.
     result: t.Any
 
 
 class Judgement(t.TypedDict):
-    """A decision of a person about a day of a schedule."""
+    """Decision of a person about a day of a schedule."""
 
-    #: From 1, without a gap, by schedule.
+    #: Number, from 1 without gaps, counted by schedule.
     seq: int
     #: Time of the decision, ISO-8601 UTC with offset.
     at: str
@@ -6597,19 +6597,19 @@ class Judgement(t.TypedDict):
     action: t.Literal["run", "backfill", "skip", "waive"]
     #: The schedule.
     schedule_id: str
-    #: Session concerned, of a backfill the first.
+    #: Session of the decision; for a backfill, the first session.
     date: str
     #: Index of a waiver; null for every index.
     index_id: t.Optional[str]
-    #: Check that was waived; null of other decisions.
+    #: Check that was waived; null for other decisions.
     check: t.Optional[str]
     #: Security of a waiver; null for every finding of the check.
     identifier: t.Optional[str]
     #: Findings that a waiver accepted; at most 200.
     findings: t.Sequence[AcceptedFinding]
-    #: Approval of it; null if it needed none.
+    #: Approval of the decision; null if it needed none.
     approval_id: t.Optional[int]
-    #: Names of those who approved it.
+    #: Names of the people who approved the decision.
     approved_by: t.Sequence[str]
     #: Why.
     reason: t.Optional[str]
@@ -6636,7 +6636,7 @@ class LaneHealth(t.TypedDict):
     running: int
     #: Maximum number of running jobs on all nodes.
     places: int
-    #: Waiting time of the oldest job; null if none waits.
+    #: Waiting time of the oldest job in seconds; null if no job waits.
     oldest_wait_seconds: t.Optional[float]
 
 
@@ -6647,16 +6647,16 @@ class LevelChange(t.TypedDict):
     variant: t.Literal["price", "total", "net"]
     #: Index points.
     published: float
-    #: Index points of the run.
+    #: Level of the run in index points.
     run: float
-    #: Run less published, index points.
+    #: Level of the run less published level, in index points.
     change: float
-    #: The change over the published level, in basis points.
+    #: Change relative to the published level, in basis points.
     change_bps: float
 
 
 class LevelSketch(t.TypedDict):
-    #: Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.
+    #: Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents.
     level: SeriesPayload
     #: Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns.
     volatility: SeriesPayload
@@ -6670,9 +6670,9 @@ class LevelSketchRequest(t.TypedDict):
 
 
 class LevelsView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -6680,24 +6680,24 @@ class LevelsView(t.TypedDict):
     variant: t.Literal["price", "total", "net"]
     #: The levels.
     levels: SeriesPayload
-    #: Market value over level.
+    #: Market value divided by level.
     divisor: SeriesPayload
 
 
 class _LeverageOverlay(t.TypedDict):
     type: t.Literal["leverage"]
-    #: Multiple of the daily return; negative is inverse.
+    #: Multiple of the daily return. A negative multiple is inverse.
     factor: float
-    #: Series of the store with the interest rate of borrowings and cash, percent a year; null: 0.
+    #: Series of the store with the interest rate of borrowings and cash, in percent per year; null for a rate of 0.
     financing: t.Optional[str]
-    #: Spread over the rate, basis points per year.
+    #: Spread over the rate, in basis points per year.
     spread_bps: float
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class LeverageOverlay(_LeverageOverlay, total=False):
-    """A multiple of the daily return, reset every session; a negative one is inverse."""
+    """A multiple of the daily return, reset every session. A negative multiple is inverse."""
 
     #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
@@ -6705,245 +6705,245 @@ class LeverageOverlay(_LeverageOverlay, total=False):
 
 class _LeverageOverlayInput(t.TypedDict):
     type: t.Literal["leverage"]
-    #: Multiple of the daily return; negative is inverse.
+    #: Multiple of the daily return. A negative multiple is inverse.
     factor: float
 
 
 class LeverageOverlayInput(_LeverageOverlayInput, total=False):
-    """A multiple of the daily return, reset every session; a negative one is inverse."""
+    """A multiple of the daily return, reset every session. A negative multiple is inverse."""
 
-    #: Series of the store with the interest rate of borrowings and cash, percent a year; null: 0.
+    #: Series of the store with the interest rate of borrowings and cash, in percent per year; null for a rate of 0.
     financing: t.Optional[str]
-    #: Spread over the rate, basis points per year.
+    #: Spread over the rate, in basis points per year.
     spread_bps: float
     #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class LimitBreach(t.TypedDict):
-    #: Row whose bound is exceeded.
+    #: Constraint whose bound is exceeded.
     row: str
-    #: First session beyond the bound; it may precede the window.
+    #: First session beyond the bound. It can be before the window.
     begin: str
-    #: Last session beyond the bound; null if the breach lasts until the end of the window.
+    #: Last session beyond the bound. Null if the breach continues at the end of the window.
     end: t.Optional[str]
-    #: Cause of the breach: the drift of prices, a corporate action or delisting, or the trades of a rebalance.
+    #: Cause of the breach: price changes, a corporate action or delisting, or the trades of a rebalance.
     cause: t.Literal["price", "action", "rebalance"]
-    #: The date of least headroom, with value and bound.
+    #: Date with the smallest headroom, with value and bound.
     worst: LimitMeasure
 
 
 class LimitDistance2(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Relative change of its price, other prices unchanged: 0.1 is +10 %.
+    #: Relative change of the price while all other prices are unchanged: 0.1 is +10 %.
     move: float
 
 
-#: The smallest price move of one security that causes a breach on the last date; null beyond a bound, or if no move causes a breach.
+#: Smallest price move of one security that causes a breach on the last date. Null beyond a bound, or if no move causes a breach.
 LimitDistance = t.Optional["LimitDistance2"]
 
 class LimitMeasure(t.TypedDict):
-    """The date of least headroom."""
+    """Date of the smallest headroom."""
 
     #: The date.
     date: str
-    #: Measured value of the row.
+    #: Measured value of the constraint.
     value: float
-    #: Bound of the row on that date.
+    #: Bound of the constraint on that date.
     limit: float
 
 
 class LimitRowSummary(t.TypedDict):
-    #: Row of the rule, or class, id and side of a requested row.
+    #: Constraint of the rule, or class, id and side of a requested constraint.
     row: str
     #: Bought or sold.
     side: t.Literal["lower", "upper"]
     #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
-    #: Dates on which the bound is exceeded.
+    #: Number of dates on which the bound is exceeded.
     breached_sessions: int
-    #: The date of least headroom, with value and bound.
+    #: Date with the smallest headroom, with value and bound.
     least: LimitMeasure
 
 
 class LimitState(t.TypedDict):
     #: Effective dates of a custom schedule.
     dates: t.Sequence[str]
-    #: Distance to the nearest bound in the unit of the row, a fraction for weights; negative beyond the bound, null if no row applies.
+    #: Distance to the nearest bound in the unit of the constraint (a fraction for weights). Negative beyond the bound; null if no constraint applies.
     headroom: t.Sequence[t.Optional[float]]
-    #: The security whose price is nearest to causing a breach; null beyond a bound, or if no move of one security causes a breach.
+    #: Security with the smallest price move that causes a breach. Null beyond a bound, or if no move of one security causes a breach.
     nearest: t.Sequence[t.Optional[str]]
-    #: The smallest relative change of that price that causes a breach, other prices unchanged.
+    #: Smallest relative price move of this security that causes a breach, while all other prices are unchanged.
     move: t.Sequence[t.Optional[float]]
 
 
 class Limits(t.TypedDict):
     """Limits that apply to clients, each in the unit at the end of its name."""
 
-    #: Rebalance snapshots served per book; 33 years of monthly rebalances.
+    #: Rebalance snapshots in a response: 33 years of monthly rebalances.
     MAX_REBALANCES: float
-    #: Rows of a served weights panel: three years of sessions.
+    #: Rows of a table of weights in a response: three years of sessions.
     MAX_WEIGHT_DATES: float
-    #: Rows of a served positions table.
+    #: Rows of a table of positions in a response.
     MAX_POSITION_ROWS: float
-    #: Sessions of a year by which figures are annualised.
+    #: Sessions per year with which figures are annualised.
     PERIODS_PER_YEAR: float
-    #: Sessions of a year on calendars that trade every day.
+    #: Sessions per year on calendars that trade every day.
     DAYS_PER_YEAR: float
-    #: Days for which a schedule looks ahead of its `asof` date.
+    #: Days after its date `asof` that a schedule includes.
     SCHEDULE_LOOKAHEAD_DAYS: float
-    #: Default age, in sessions of its calendar, after which a price bar is no longer valid.
+    #: Default number of sessions after which the last price of a security is no longer used.
     MAX_STALE_SESSIONS: float
-    #: Returns that a security needs for a covariance estimate.
+    #: Minimum number of returns of a security in a covariance estimate.
     MIN_NAME_OBSERVATIONS: float
-    #: Complete rows that a covariance estimate needs.
+    #: Minimum number of complete sessions in a covariance estimate.
     MIN_MODEL_OBSERVATIONS: float
-    #: Scenarios of an objective: twenty years of sessions.
+    #: Historical scenarios of an objective: twenty years of sessions.
     MAX_SCENARIOS: float
-    #: Simulated scenarios of an objective or a constraint row.
+    #: Simulated scenarios of an objective or a constraint.
     MAX_DRAWN_SCENARIOS: float
-    #: Securities times simulated scenarios of an objective or a constraint row: 400 MB.
+    #: Securities times simulated scenarios of an objective or a constraint: 400 MB.
     MAX_SCENARIO_VALUES: float
-    #: Draws of a resampled frontier: one is as long as a frontier.
+    #: Draws of a resampled frontier. The frontier of one draw takes as long as a frontier.
     MAX_FRONTIER_DRAWS: float
-    #: Securities of HierarchicalRiskParityWeight: the distances between columns of 2000 take four seconds.
+    #: Securities of HierarchicalRiskParityWeight. The distances between the columns of 2000 securities take four seconds.
     MAX_HIERARCHY_SECURITIES: float
     #: Number of trailing returns of the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
-    #: Plug-ins that one index document uses.
+    #: Plug-ins in one index document.
     MAX_PLUGINS: float
     #: Characters of the source of a plug-in.
     MAX_PLUGIN_SOURCE: float
     #: Inputs of a plug-in.
     MAX_PLUGIN_INPUTS: float
-    #: Steps of one call of a plug-in, rounds of loops and calls of functions: about a second.
+    #: Steps of one call of a plug-in (iterations of loops and calls of functions): about a second.
     MAX_PLUGIN_STEPS: float
-    #: Memory of a plug-in with its inputs.
+    #: Memory of a plug-in, including its inputs.
     MAX_PLUGIN_MEMORY_BYTES: float
-    #: Body of every route but the import.
+    #: Body of every route except the import.
     MAX_BODY_BYTES: float
     #: Body of `POST /data/import`.
     MAX_IMPORT_BYTES: float
-    #: A table that is the body of `POST /data/import`: it is stored on disk, and 4 GiB are 100 million rows of market data.
+    #: Body of `POST /data/import` with a table. It is stored on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
-    #: Assets times sessions of `POST /data/synthetic`: 5000 assets over 25 years.
+    #: Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years.
     MAX_SYNTHETIC_BARS: float
     #: Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
-    #: Answer of one MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
+    #: Response of an MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float
-    #: Answer of the MCP tool waitForJob: the figures of a result; other tools return its series.
+    #: Response of the MCP tool waitForJob, which contains the figures of a result. Other tools return its series.
     MAX_TOOL_JOB_BYTES: float
-    #: Maximum wait of the MCP tool waitForJob: clients abandon a call after 60 s.
+    #: Maximum wait of the MCP tool waitForJob. Clients end a call after 60 s.
     MAX_TOOL_WAIT_SECONDS: float
-    #: Concurrent MCP requests of one key. Same limit as for event streams.
+    #: Concurrent MCP requests of one key, which is also the limit for event streams.
     MAX_KEY_TOOL_CALLS: float
-    #: A resource of MCP, which is one message; larger answers are read by HTTP.
+    #: MCP resource, which is a single message. Read larger resources over HTTP.
     MAX_RESOURCE_BYTES: float
-    #: Nesting of a JSON body.
+    #: Nesting levels of a JSON body.
     MAX_JSON_DEPTH: float
-    #: Age of a heartbeat after which a running job is queued again.
+    #: Time without a heartbeat after which a running job is queued again.
     HEARTBEAT_TIMEOUT_SECONDS: float
     #: Wall time of one attempt of a job.
     MAX_JOB_SECONDS: float
     #: Time for a cancelled job to release its worker.
     CANCEL_GRACE_SECONDS: float
-    #: Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.
+    #: Indices of `POST /analytics/backtests`, which is also the limit of a listing of jobs.
     MAX_BATCH_IDS: float
-    #: Indices and strategies of `POST /analytics/reruns`, whose runs are stored in one transaction.
+    #: Indices and strategies of `POST /analytics/reruns`. Their runs are stored in one transaction.
     MAX_RERUN_IDS: float
-    #: Optimisations of `POST /optimise/studies`, whose results are stored in one transaction.
+    #: Optimisations of `POST /optimise/studies`. Their results are stored in one transaction.
     MAX_STUDY_RUNS: float
     #: Runs of `GET /analytics/compare`.
     MAX_COMPARE_IDS: float
-    #: Starts of one job before it is considered poison.
+    #: Crashes of one job after which the job fails.
     MAX_ATTEMPTS: float
     #: Jobs waiting for a worker.
     MAX_QUEUED_JOBS: float
     #: Waiting jobs of one key.
     MAX_KEY_QUEUED_JOBS: float
-    #: Concurrent heavy jobs of one key; half of the workers if that is more.
+    #: Concurrent heavy jobs of one key. If half of the workers is a larger number, it applies instead.
     MAX_KEY_RUNNING_JOBS: float
-    #: Requests per second of one key, in the long run: a tenth of the capacity of one process.
+    #: Sustained requests per second of one key: a tenth of the capacity of one process.
     MAX_KEY_REQUESTS_PER_SECOND: float
-    #: Burst of requests of one key after a pause: ten seconds of requests.
+    #: Burst of requests of one key after a pause: the requests of ten seconds.
     MAX_KEY_REQUEST_BURST: float
-    #: Ended jobs that are stored; the oldest are removed. A number that loads in less than two seconds at start.
+    #: Ended jobs that are stored. The oldest jobs are removed. The service can load this number in less than two seconds at its start.
     MAX_ENDED_JOBS: float
-    #: Jobs of one listing.
+    #: Jobs in one response of the list.
     MAX_LISTED_JOBS: float
-    #: Maximum `wait` of the status of a job.
+    #: Maximum `wait` for the status of a job.
     MAX_WAIT_SECONDS: float
-    #: Maximum duration of the stream of events of all jobs: a client reconnects for more.
+    #: Maximum duration of the event stream of all jobs. A client can then reconnect.
     MAX_STREAM_SECONDS: float
     #: Concurrent streams of job events.
     MAX_EVENT_STREAMS: float
     #: Documents and versions of one key: a hundred thousand versions of 10 KiB.
     MAX_KEY_STORED_BYTES: float
-    #: Streams of job events of one key: a browser opens six connections to a service, a desk has some screens.
+    #: Event streams of one key. A browser opens six connections to a service, and a desk has several screens.
     MAX_KEY_EVENT_STREAMS: float
-    #: Connections of one address, except those of `--trusted-proxies`: a quarter of all.
+    #: Connections of one address, except the addresses in `--trusted-proxies`: a quarter of all connections.
     MAX_ADDRESS_CONNECTIONS: float
-    #: Concurrent exports: each takes 4 MiB.
+    #: Concurrent exports. Each export uses 4 MiB.
     MAX_OPEN_EXPORTS: float
-    #: Time until a request without an upload is answered or refused: its longest wait, a computation and half a minute.
+    #: Time until a request without an upload receives a response: its longest wait, a computation and half a minute.
     MAX_REQUEST_SECONDS: float
     #: Wall time of an immediate computation (previews, what-if).
     MAX_QUERY_SECONDS: float
-    #: Wall time of a SQL query.
+    #: Wall time of an SQL query.
     MAX_SQL_SECONDS: float
-    #: Rows of the result of a SQL query; further rows are dropped, which is reported.
+    #: Rows of the result of an SQL query. Further rows are omitted, and the response reports this.
     MAX_SQL_ROWS: float
-    #: Result of a SQL query: a million rows of thirty numbers.
+    #: Result of an SQL query: a million rows of thirty numbers.
     MAX_SQL_BYTES: float
-    #: Runs whose tables a SQL query reads. This number can be prepared in half a minute.
+    #: Runs that an SQL query reads. The tables of this number of runs can be prepared in half a minute.
     MAX_SQL_RUNS: float
-    #: Tables that SQL queries read, kept on disk for the next query.
+    #: Tables of runs that are kept on disk for the next SQL query.
     MAX_SQL_INPUT_BYTES: float
-    #: Characters of a SQL query.
+    #: Characters of an SQL query.
     MAX_SQL_LENGTH: float
     #: Sessions of a simulated path: ten years.
     MAX_SIMULATION_SESSIONS: float
-    #: Paths of a simulation: 28 bytes of each are stored until it ends.
+    #: Paths of a simulation. 28 bytes of each path are stored until the simulation ends.
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: an hour of two workers at 70 ms each.
     MAX_SWEEP_VARIANTS: float
-    #: Variants of a sweep that are listed individually; more need a grid.
+    #: Variants of a sweep in a list of patches. More variants need a grid.
     MAX_SWEEP_PATCHES: float
-    #: Variants of a sweep times sessions: 3.6 GB of levels on disk until it ends.
+    #: Variants of a sweep times sessions. 3.6 GB of levels are stored on disk until the sweep ends.
     MAX_SWEEP_LEVELS: float
-    #: Rows in the result of a sweep, the best first; all are read in blocks.
+    #: Rows in the result of a sweep, beginning with the best. All rows are available in blocks.
     MAX_SWEEP_RESULT_ROWS: float
     #: Accounts of a batch: an hour of two workers at 70 ms each.
     MAX_BATCH_ACCOUNTS: float
     #: Accounts of a batch as JSON: 4 million lots.
     MAX_BATCH_BYTES: float
-    #: Accounts of a batch as lines or a table, which are stored until it ends: 100,000 with 8,000 lots.
+    #: Accounts of a batch as lines or a table, which are stored until the batch ends: 100,000 accounts with 8,000 lots.
     MAX_BATCH_UPLOAD_BYTES: float
     #: Lots of one account.
     MAX_ACCOUNT_LOTS: float
     #: Rows of a block of a result.
     MAX_BLOCK_ROWS: float
-    #: Splits of time that test a choice among variants.
+    #: Splits of time in an out-of-sample test.
     MAX_SWEEP_SPLITS: float
-    #: Callbacks of one job, from clients that request the same work.
+    #: Callbacks of one job, from all clients that request the same job.
     MAX_JOB_CALLBACKS: float
-    #: Messages of callbacks that wait to be delivered: one for each job that may wait.
+    #: Callbacks that wait for their delivery: one for each waiting job.
     MAX_WAITING_CALLBACKS: float
-    #: Attempts to deliver one message: five hours without an answer.
+    #: Attempts to deliver one callback: five hours without a response.
     MAX_CALLBACK_ATTEMPTS: float
-    #: Time that a receiver has for its answer.
+    #: Time within which a receiver must respond.
     MAX_CALLBACK_SECONDS: float
-    #: Attempts to deliver a file in one round of a day of a schedule.
+    #: Attempts to deliver a file in one attempt of a day of a schedule.
     MAX_DELIVERY_TRIES: float
-    #: Rounds of a day in which a file is attempted at a target: eight hours with the default pause.
+    #: Attempts of a day in which a file is delivered to a target: eight hours with the default pause.
     MAX_DELIVERY_ROUNDS: float
     #: Time to send one file to a target.
     MAX_DELIVERY_SECONDS: float
-    #: Files of one mail: 20 MB once encoded.
+    #: Files of one mail: 20 MB after encoding.
     MAX_MAIL_BYTES: float
     #: Depth of an expression tree.
     MAX_EXPRESSION_DEPTH: float
@@ -6953,7 +6953,7 @@ class Limits(t.TypedDict):
     MAX_EXPRESSION_LEAVES: float
     #: Characters of an expression as text: sixteen per node.
     MAX_EXPRESSION_LENGTH: float
-    #: Datapoints that an expression reads, each with its lag and window, through its definitions: four per leaf.
+    #: Datapoints that an expression reads, each with its lag and window, including its definitions: four per leaf.
     MAX_EXPRESSION_READS: float
     #: Datapoints that a document defines: one per selection rule.
     MAX_DATAPOINTS: float
@@ -6978,7 +6978,7 @@ class Limits(t.TypedDict):
 
 
 class LimitsCheck(t.TypedDict):
-    """The closing composition keeps limits of concentration and of the number of constituents."""
+    """The closing composition satisfies limits of concentration and of the number of constituents."""
 
     check: t.Literal["limits"]
     #: Findings block the index (block), or are only reported (warn). Default: warn.
@@ -6989,7 +6989,7 @@ class LimitsCheck(t.TypedDict):
     maximum_weight: t.Optional[float]
     #: Minimum number of constituents.
     minimum: t.Optional[int]
-    #: Largest number of constituents.
+    #: Maximum number of constituents.
     maximum: t.Optional[int]
 
 
@@ -6998,7 +6998,7 @@ class _LimitsCheckInput(t.TypedDict):
 
 
 class LimitsCheckInput(_LimitsCheckInput, total=False):
-    """The closing composition keeps limits of concentration and of the number of constituents."""
+    """The closing composition satisfies limits of concentration and of the number of constituents."""
 
     #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
@@ -7008,43 +7008,43 @@ class LimitsCheckInput(_LimitsCheckInput, total=False):
     maximum_weight: t.Optional[float]
     #: Minimum number of constituents.
     minimum: t.Optional[int]
-    #: Largest number of constituents.
+    #: Maximum number of constituents.
     maximum: t.Optional[int]
 
 
 class LimitsRequest(t.TypedDict):
-    #: Constraint rows on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages.
+    #: Constraints on holdings, as for the optimiser: bounds of securities and groups, concentration, counts, exposures and averages.
     rows: t.Sequence[ConstraintRowInput]
 
 
 class LimitsView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Null for rows of the request.
+    #: Published rule; null for constraints of the request.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
-    #: Reference column whose values are the issuers, as known on each date; IDENTIFIER: each security is its own issuer.
+    #: Reference column with the issuers, as known on each date. With IDENTIFIER, each security is a separate issuer.
     by: str
     #: Dates of the run in the window.
     sessions: int
-    #: Dates on which a row is beyond its bound.
+    #: Dates on which a constraint is beyond its bound.
     breached_sessions: int
-    #: The nearest bound on each date.
+    #: Nearest bound on each date.
     state: LimitState
-    #: Each row over the window; the first 500.
+    #: Constraints over the window; the first 500.
     rows: t.Sequence[LimitRowSummary]
-    #: Number of rows.
+    #: Number of constraints.
     rows_total: int
-    #: By first session; the first 10,000.
+    #: The first 10,000 breaches, sorted by their first session.
     breaches: t.Sequence[LimitBreach]
     #: Number of breaches.
     breaches_total: int
-    #: The nearest breach by a price move of one security; null beyond a bound, or if no move causes a breach.
+    #: Nearest breach that a price move of one security causes; null beyond a bound, or if no move causes a breach.
     distance: LimitDistance
-    #: Findings, worst first.
+    #: Findings, most severe first.
     findings: t.Sequence[Finding]
 
 
@@ -7054,15 +7054,15 @@ class _LinearConstraintParams(t.TypedDict):
 
 
 class LinearConstraintParams(_LinearConstraintParams, total=False):
-    """A weighted sum of weights is between two bounds; securities without a coefficient count as zero."""
+    """A weighted sum of weights is between two bounds. Securities without a coefficient have the coefficient 0."""
 
     #: Smallest sum.
     lower: t.Optional[float]
     #: Largest sum.
     upper: t.Optional[float]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7071,7 +7071,7 @@ class _LinearConstraintRow(t.TypedDict):
 
 
 class LinearConstraintRow(_LinearConstraintRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LinearConstraintParams
@@ -7083,20 +7083,20 @@ class _LiquidityFilterParams(t.TypedDict):
 
 
 class LiquidityFilterParams(_LiquidityFilterParams, total=False):
-    """Keeps securities with a minimum daily traded value; constituents may have a separate minimum."""
+    """Keeps securities with a minimum daily traded value. A separate minimum can apply to constituents."""
 
-    #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
     window: int
     #: Aggregate of the daily values.
     statistic: t.Literal["median", "mean"]
-    #: Minimum daily traded value of a constituent. Default: same as for others. Unit: money per day in index currency.
+    #: Minimum daily traded value of a constituent. Default: same as for other securities. Unit: money per day in index currency.
     incumbent_minimum: t.Optional[float]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _LiquidityFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["LiquidityFilter"]
 
@@ -7104,7 +7104,7 @@ class _LiquidityFilterRule(t.TypedDict):
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: LiquidityFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7114,17 +7114,17 @@ class _LiquidityParams(t.TypedDict):
 
 
 class LiquidityParams(_LiquidityParams, total=False):
-    """No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded."""
+    """No trade from the previous solved weights exceeds a fraction of the median value traded over a number of sessions. A security without a known value traded is not traded."""
 
-    #: Maximum share of the value traded. Unit: fraction.
+    #: Maximum fraction of the value traded. Unit: fraction.
     participation: float
-    #: Days a trade may take. Unit: days.
+    #: Maximum number of days for a trade. Unit: days.
     days: float
-    #: Trailing sessions of the median. Unit: sessions.
+    #: Number of trailing sessions of the median. Unit: sessions.
     window: int
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7133,7 +7133,7 @@ class _LiquidityRow(t.TypedDict):
 
 
 class LiquidityRow(_LiquidityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LiquidityParams
@@ -7144,9 +7144,9 @@ class ListedClientLatestDelivery(t.TypedDict):
     schedule_id: str
     #: Session.
     date: str
-    #: Files of the day, counted for each target.
+    #: Number of files of the day, counted separately for each target.
     files: int
-    #: Those that were delivered.
+    #: Number of delivered files.
     delivered: int
 
 
@@ -7157,24 +7157,24 @@ class ListedClient(t.TypedDict):
     description: t.Optional[str]
     #: True if files are delivered.
     enabled: bool
-    #: Files that it may receive: those that one entry covers. An empty list: none.
+    #: Files that the client can receive. A file must be covered by one entry. An empty list covers no files.
     entitlements: t.Sequence[Entitlement]
-    #: Where its files go.
+    #: Targets to which files are delivered.
     targets: t.Sequence[t.Union[FolderTarget, BucketTarget, SftpTarget, CallbackTarget, MailTarget]]
     #: The client.
     client_id: str
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Names of the targets whose secret is stored.
+    #: Names of the targets with a stored secret.
     secrets: t.Sequence[str]
-    #: Latest session of which the client has files; null if there is none.
+    #: Latest session with files for the client; null if there is none.
     latest_delivery: t.Optional[ListedClientLatestDelivery]
 
 
 class ListedPluginInputs(t.TypedDict):
     #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
-    #: Number of trailing sessions up to the decision date, with one value of the expression each.
+    #: Number of trailing sessions up to the decision date. Each session has one value of the expression.
     sessions: int
 
 
@@ -7196,9 +7196,9 @@ class ListedPlugin(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
+    #: Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: Columns that it reads, by name.
+    #: Columns that the plug-in reads, by name.
     inputs: t.Mapping[str, ListedPluginInputs]
     #: Parameters of the class in the order of a form.
     parameters: t.Mapping[str, ListedPluginParameters]
@@ -7206,9 +7206,9 @@ class ListedPlugin(t.TypedDict):
     source: str
     #: SHA-256 of the plug-in, which is part of every run that it computes.
     sha256: str
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Indices whose definition uses it, by id.
+    #: Ids of the indices whose definition uses the plug-in.
     used_by: t.Sequence[str]
 
 
@@ -7217,42 +7217,42 @@ class ListedSchedule(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: True if days begin automatically.
+    #: True if days start automatically.
     enabled: bool
-    #: Indices of the family, in any order: parents are computed first.
+    #: Indices of the family, in any order. Parents are computed before the indices that depend on them.
     indices: t.Sequence[str]
-    #: Exchange whose sessions have a day.
+    #: Exchange whose sessions are the days of the schedule.
     calendar: str
-    #: Local time at which the day of a session begins.
+    #: Local time at which the day of a session starts.
     at: str
-    #: Days after the session: 1 begins on the morning after.
+    #: Number of days after the session. With 1, the day starts on the next calendar day.
     day_offset: int
-    #: Time zone of the IANA database. Default: that of the calendar.
+    #: Time zone of the IANA database. Default: the time zone of the calendar.
     time_zone: t.Optional[str]
-    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    #: Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late.
     deadline_minutes: t.Optional[int]
-    #: Minutes until the next attempt of a day that waits or is blocked.
+    #: Minutes until the next attempt of a day that is waiting or blocked.
     retry_minutes: int
-    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    #: Number of sessions that are performed after an outage. Earlier sessions are recorded as missed.
     catch_up: int
-    #: Days after the end of a day for which the service keeps its files; null keeps them permanently.
+    #: Number of days after the end of a day for which the service keeps its files; null keeps them permanently.
     keep_files_days: t.Optional[int]
-    #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
+    #: Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop).
     on_failure: t.Literal["continue", "stop"]
-    #: Steps of a day, in their order.
+    #: Steps of a day, in order.
     steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep, DeliverStep]]
     #: First session.
     starts_on: str
     #: The schedule.
     schedule_id: str
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Its latest days and its next one; null without `days`.
+    #: Latest days of the schedule and its next day; null without `days`.
     latest: t.Optional[ScheduleDays]
 
 
 class LiteralTable(t.TypedDict):
-    """A table in pandas "split" form."""
+    """Table in the "split" format of pandas."""
 
     #: Labels of the rows.
     index: t.Sequence[t.Union[str, int]]
@@ -7274,44 +7274,44 @@ class LoadJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[DataStore]
 
 
 class LongOnlyParams(t.TypedDict, total=False):
-    """No weight is negative. Present by default; position bounds with a negative lower bound lift it for the securities in their scope."""
+    """No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7320,7 +7320,7 @@ class _LongOnlyRow(t.TypedDict):
 
 
 class LongOnlyRow(_LongOnlyRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: LongOnlyParams
@@ -7337,7 +7337,7 @@ class MadeFile(t.TypedDict):
 
 class MailTarget(t.TypedDict):
     type: t.Literal["mail"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
     #: Tables whose files are sent. Default: reports.
     tables: t.Optional[t.Sequence[str]]
@@ -7349,7 +7349,7 @@ class MailTarget(t.TypedDict):
 
 class _MailTargetInput(t.TypedDict):
     type: t.Literal["mail"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
     #: Recipients.
     to: t.Sequence[str]
@@ -7363,152 +7363,152 @@ class MailTargetInput(_MailTargetInput, total=False):
 
 
 class Mapping(t.TypedDict):
-    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
+    """Mapping of tables in their original format to a market. Columns that are not mapped are read by name."""
 
     #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
-    #: Rows before the header of each table, empty ones not counted.
+    #: Number of rows before the header of each table, without empty rows.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
     #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: Treatment of a price of 0: refused, or read as a missing price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way.
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
-    #: Columns, files and sheets that are not read.
+    #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
 
 class MappingAnswers(t.TypedDict, total=False):
-    """Known members of the mapping, and the adjustment, about which no question is asked."""
+    """Known members of the mapping, and the adjustment. The inspection asks no questions about them."""
 
     #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
-    #: Rows before the header of each table, empty ones not counted.
+    #: Number of rows before the header of each table, without empty rows.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
     #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: Treatment of a price of 0: refused, or read as a missing price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way.
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
-    #: Columns, files and sheets that are not read.
+    #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
     #: Price basis of CLOSE.
     adjustment: t.Literal["none", "splits", "total"]
 
 
 class MappingChange(t.TypedDict, total=False):
-    """Members of a mapping to change; the others stay unchanged. A member is replaced as a whole."""
+    """Members of a mapping that change. All other members stay unchanged. A member is replaced as a whole."""
 
     #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
-    #: Rows before the header of each table, empty ones not counted.
+    #: Number of rows before the header of each table, without empty rows.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
     #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: Treatment of a price of 0: refused, or read as a missing price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way.
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
-    #: Columns, files and sheets that are not read.
+    #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
 
 class MappingInput(t.TypedDict, total=False):
-    """Mapping of tables in their original format to a market. Unmapped columns are read by name."""
+    """Mapping of tables in their original format to a market. Columns that are not mapped are read by name."""
 
     #: `long`: one row per security and date; `wide`: one row per date and one column per security.
     layout: t.Literal["long", "wide"]
-    #: Rows before the header of each table, empty ones not counted.
+    #: Number of rows before the header of each table, without empty rows.
     skip_rows: int
     #: Encoding of text files without a byte order mark. Null: UTF-8.
     encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
-    #: Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.
+    #: For `wide`: field of the numbers. Null: the columns also state the field, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
-    #: Wide, one table per field: field of each file, sheet or table. Others are not read.
+    #: For `wide` with one table per field: field of each file, sheet or table. Other tables are not read.
     fields: t.Mapping[str, str]
     #: Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.
     columns: t.Mapping[str, str]
-    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).
+    #: Source of the identifier: a column (also null), the name of the file or sheet (file:; other files are not read), or a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is ignored.
     date_format: t.Optional[str]
-    #: Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.
+    #: Decimal separator. If it is a comma, points, apostrophes and spaces between thousands are ignored.
     decimal: t.Literal[".", ","]
-    #: Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
+    #: Thousands separator for numbers with a decimal point: 1,234.5. If it equals the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.
     thousands: t.Optional[t.Literal[",", ".", "'", " "]]
-    #: Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.
+    #: Treatment of currency signs ($14.82) and of K, M, B or T after a number (59.83M): refused, or read.
     units: t.Literal["refuse", "read"]
-    #: A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.
+    #: Treatment of a second row of one security and date: refused, accepted if all values are equal, ignored, or used instead of the first row.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
-    #: A price of 0: refused, or read as no price.
+    #: Treatment of a price of 0: refused, or read as a missing price.
     zero_prices: t.Literal["refuse", "missing"]
-    #: A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).
+    #: Treatment of a negative price: refused, or read as its absolute value. CRSP marks the mean of bid and ask in this way.
     negative_prices: t.Literal["refuse", "absolute"]
-    #: Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.
+    #: Column of closes adjusted for dividends, and for splits if CLOSE is not adjusted for them. Cash dividends, and these splits, are derived from it. The column is then not a datapoint.
     adjusted_close: t.Optional[str]
-    #: Columns, files and sheets that are not read.
+    #: Columns, files and sheets that are ignored.
     ignore: t.Sequence[str]
 
 
@@ -7517,9 +7517,9 @@ class MappingQuestionConflicts(t.TypedDict):
     identifier: str
     #: Number of rows that differ from the first row of their date.
     rows: int
-    #: Date of the first of these rows.
+    #: Date of the first differing row.
     date: str
-    #: Column of the first value that differs.
+    #: Column of the first differing value.
     column: str
     #: Value of the first row.
     first: t.Optional[float]
@@ -7532,36 +7532,36 @@ class _MappingQuestion(t.TypedDict):
     field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: Question that the data does not answer.
     question: str
-    #: Default value without an answer.
+    #: Value that is used without an answer.
     taken: t.Optional[str]
-    #: Other known possibilities.
+    #: Other possible values.
     others: t.Sequence[str]
-    #: True if the answer is required before the data is read.
+    #: True if the data cannot be read without an answer.
     required: bool
 
 
 class MappingQuestion(_MappingQuestion, total=False):
-    #: For on_duplicate: securities with different rows on one date, at most 1000.
+    #: For on_duplicate: securities with different rows on one date; at most 1000.
     conflicts: t.Sequence[MappingQuestionConflicts]
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):
-    """Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum."""
+    """Keeps securities with a market capitalisation between two bounds. A separate minimum can apply to constituents."""
 
     #: Minimum market capitalisation; null: no minimum. Unit: money in index currency.
     minimum: t.Optional[float]
     #: Maximum market capitalisation; null: no maximum. Unit: money in index currency.
     maximum: t.Optional[float]
-    #: Count only the shares in free float.
+    #: True uses only the shares in free float.
     free_float: bool
-    #: Minimum market capitalisation of a constituent. Default: same as for others. Unit: money in index currency.
+    #: Minimum market capitalisation of a constituent. Default: same as for other securities. Unit: money in index currency.
     incumbent_minimum: t.Optional[float]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _MarketCapFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["MarketCapFilter"]
 
@@ -7569,14 +7569,14 @@ class _MarketCapFilterRule(t.TypedDict):
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MarketCapFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class MarketCapWeightParams(t.TypedDict, total=False):
     """Weights in proportion to market capitalisation."""
 
-    #: Count only the shares in free float.
+    #: True uses only the shares in free float.
     free_float: bool
 
 
@@ -7587,34 +7587,34 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class MaxDecorrelationObjective(t.TypedDict):
-    """Minimum weighted average correlation: the minimum variance if every volatility were one."""
+    """Minimum weighted average correlation, which is the minimum variance if every volatility were one."""
 
     type: t.Literal["max_decorrelation"]
 
 
 class MaxDiversificationObjective(t.TypedDict):
-    """Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio."""
+    """Maximum diversification ratio, which is the weighted average of the volatilities divided by the volatility of the portfolio."""
 
     type: t.Literal["max_diversification"]
 
 
 class MaxReturnObjective(t.TypedDict):
-    """The highest expected return within the constraints; a limit of the tracking error or of the volatility limits its risk."""
+    """Maximum expected return within the constraints. To limit the risk, add a limit on the tracking error or on the volatility."""
 
     type: t.Literal["max_return"]
 
@@ -7624,9 +7624,9 @@ class _MaxSharpeObjective(t.TypedDict):
 
 
 class MaxSharpeObjective(_MaxSharpeObjective, total=False):
-    """Maximum expected return above the risk-free rate per unit of volatility; cash earns the rate."""
+    """Maximum expected return in excess of the risk-free rate per unit of volatility. Cash earns the risk-free rate."""
 
-    #: Annual rate that is subtracted from the return. Unit: fraction per year.
+    #: Annual risk-free rate that is subtracted from the return. Unit: fraction per year.
     risk_free_rate: float
 
 
@@ -7635,9 +7635,9 @@ class _MaxUtilityObjective(t.TypedDict):
 
 
 class MaxUtilityObjective(_MaxUtilityObjective, total=False):
-    """Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades."""
+    """Maximum expected return, less half the risk aversion times the variance, less the costs of the trades."""
 
-    #: Price of a unit of variance, halved.
+    #: Risk aversion. Half of this number is the price of one unit of variance.
     risk_aversion: float
 
 
@@ -7650,7 +7650,7 @@ class McpMessage(t.TypedDict):
 class MeasuringRisk(t.TypedDict):
     """Risk model of an optimisation."""
 
-    #: The stored risk model; null for an estimate of the run.
+    #: Stored risk model; null for an estimate of the run.
     model_id: t.Optional[str]
     #: Estimator of the covariance; `imported` for an imported model.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
@@ -7660,7 +7660,7 @@ class MeasuringRisk(t.TypedDict):
     start: str
     #: Date of the last return.
     end: str
-    #: Number of returns: sessions on which every security has a return.
+    #: Number of returns, which is the number of sessions on which every security has a return.
     sessions: int
 
 
@@ -7681,9 +7681,9 @@ class _MemberSpec(t.TypedDict):
     help: t.Optional[str]
     #: Schema of the value.
     ref: t.Optional[str]
-    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    #: Format of a text or a list; null if the type determines it. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
     format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
-    #: Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used.
+    #: Conditions on other parameters under which this parameter is used: accepted values by parameter name. One matching entry is sufficient. Null: always used.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
 
@@ -7707,7 +7707,7 @@ class MembershipFilterParams(_MembershipFilterParams, _MembershipFilterParamsOpt
 
 
 class _MembershipFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["MembershipFilter"]
 
@@ -7715,7 +7715,7 @@ class _MembershipFilterRule(t.TypedDict):
 class MembershipFilterRule(_MembershipFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MembershipFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -7744,25 +7744,25 @@ class MethodologyChange(t.TypedDict):
     at: str
     #: Name of the key.
     author: str
-    #: Note of the client on its write.
+    #: Note from the header X-Change-Note.
     note: t.Optional[str]
     #: Effect of the write.
     action: t.Literal["created", "updated", "restored", "deleted"]
     #: Sentences of the methodology that no longer apply.
     removed: t.Sequence[str]
-    #: Sentences that apply in their place.
+    #: Sentences that replace them.
     added: t.Sequence[str]
 
 
 class MethodologyChanges(t.TypedDict):
     #: Versions, newest first.
     changes: t.Sequence[MethodologyChange]
-    #: Dated changes of the present definition, earliest first.
+    #: Dated changes of the current definition, earliest first.
     amendments: t.Sequence[Amendment]
 
 
 class MethodologyTemplateCollection(t.TypedDict):
-    #: The methodologies that ship with the service.
+    #: Methodologies that the service contains.
     templates: t.Sequence[MethodologyTemplateSummary]
 
 
@@ -7771,7 +7771,7 @@ class MethodologyTemplateDetail(t.TypedDict):
     id: str
     #: Title.
     title: str
-    #: size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.
+    #: `size`: weights by market capitalisation. `factor`: selection or weights by other figures of companies. `other_weighting`: equal, price or risk weights. `optimised`: derived by an optimisation. `overlay`: computed from other indices.
     kind: t.Literal["size", "factor", "other_weighting", "optimised", "overlay"]
     #: Published index with a similar methodology.
     style: str
@@ -7779,24 +7779,24 @@ class MethodologyTemplateDetail(t.TypedDict):
     source: TemplateSource
     #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: True if the served store has all required data; null if no store is served.
+    #: True if the served store contains all required data; null if no store is served.
     can_run: t.Optional[bool]
     #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
-    #: Choices where the public document is not specific, and deviations from it.
+    #: Choices of the template where the public document is not specific, and deviations from the document.
     choices: t.Sequence[str]
     #: Bodies in the form that PUT accepts, underlying indices first.
     documents: t.Sequence[t.Mapping[str, t.Any]]
-    #: Other missing data of the served store, such as exchange rates.
+    #: Other data that the served store lacks, such as exchange rates.
     findings: t.Sequence[Finding]
 
 
 class MethodologyTemplateLevel(t.TypedDict):
-    #: Id of the document with this level, the last document of the template.
+    #: Id of the document whose level is returned, which is the last document of the template.
     index_id: str
-    #: Level on a few sessions of the last three years of the served store; null with a problem.
+    #: Levels of some sessions of the last three years of the served store; null if there is a problem.
     level: t.Optional[SeriesPayload]
-    #: Reason why the served store has no composition under the rules of the template.
+    #: Reason why the rules of the template select no securities of the served store.
     problem: t.Optional[str]
 
 
@@ -7805,7 +7805,7 @@ class MethodologyTemplateSummary(t.TypedDict):
     id: str
     #: Title.
     title: str
-    #: size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.
+    #: `size`: weights by market capitalisation. `factor`: selection or weights by other figures of companies. `other_weighting`: equal, price or risk weights. `optimised`: derived by an optimisation. `overlay`: computed from other indices.
     kind: t.Literal["size", "factor", "other_weighting", "optimised", "overlay"]
     #: Published index with a similar methodology.
     style: str
@@ -7813,7 +7813,7 @@ class MethodologyTemplateSummary(t.TypedDict):
     source: TemplateSource
     #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: True if the served store has all required data; null if no store is served.
+    #: True if the served store contains all required data; null if no store is served.
     can_run: t.Optional[bool]
     #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
@@ -7826,9 +7826,9 @@ class _MinCdarObjective(t.TypedDict):
 class MinCdarObjective(_MinCdarObjective, total=False):
     """Minimum average of the worst drawdowns: the conditional drawdown at risk of historical returns, summed by session."""
 
-    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction.
     confidence: float
-    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
 
 
@@ -7839,19 +7839,19 @@ class _MinCvarObjective(t.TypedDict):
 class MinCvarObjective(_MinCvarObjective, total=False):
     """Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns."""
 
-    #: Share of the scenarios that are better than those averaged; 0 averages all of them. Unit: fraction.
+    #: Confidence: the average is taken over the worst scenarios, which are the fraction 1 - confidence. 0 averages all scenarios. Unit: fraction.
     confidence: float
-    #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
+    #: Number of sessions up to the decision. Their returns are the scenarios. Default: the sessions of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Historical returns; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
+    #: Source of the scenarios: historical returns, blocks of historical returns drawn with replacement, or draws with the covariance of the risk model, from a normal or Student's distribution.
     source: t.Literal["historical", "bootstrap", "normal", "student"]
-    #: Number of scenarios drawn; ignored for historical ones.
+    #: Number of drawn scenarios; ignored for historical scenarios.
     draws: int
     #: Number of consecutive returns in a block of a bootstrap. Maximum: the number of returns. Unit: sessions.
     block: int
-    #: Degrees of freedom of Student's distribution: the fewer, the fatter its tails.
+    #: Degrees of freedom of Student's distribution. Fewer degrees of freedom mean heavier tails.
     degrees_of_freedom: int
-    #: Equal seeds give equal draws.
+    #: Seed of the draws. Equal seeds give equal draws.
     seed: int
 
 
@@ -7873,11 +7873,11 @@ class _MinimumHoldingParams(t.TypedDict):
 
 
 class MinimumHoldingParams(_MinimumHoldingParams, total=False):
-    """A security has at least a threshold weight, or none. Short positions are not affected."""
+    """The weight of a security is at least a threshold, or zero. Short positions are not affected."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -7886,22 +7886,22 @@ class _MinimumHoldingRow(t.TypedDict):
 
 
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: MinimumHoldingParams
 
 
 class MinimumVarianceWeightParams(t.TypedDict, total=False):
-    """Long-only weights of least variance."""
+    """Long-only weights with minimum variance."""
 
     #: Number of trailing returns of the covariance. Unit: sessions.
     window: int
-    #: Structure the sample covariance is shrunk towards.
+    #: Target towards which the sample covariance is shrunk.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target. Default: securities / (securities + observations). Unit: fraction.
+    #: Weight of the target. Default: securities / (securities + observations). Unit: fraction.
     intensity: t.Optional[float]
-    #: Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights. Unit: fraction.
+    #: Maximum weight in the minimisation. If the maximum is too low for full investment, the weights are equal. Unit: fraction.
     upper: float
 
 
@@ -7912,35 +7912,35 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class MomentumFilterParams(t.TypedDict, total=False):
-    """Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts."""
+    """Keeps securities with a minimum total return over a window that skips the latest sessions. The return includes the growth over missing price bars."""
 
-    #: Trailing sessions up to those skipped. Unit: sessions.
+    #: Number of trailing sessions before the skipped sessions. Unit: sessions.
     window: int
-    #: Latest sessions left out. Unit: sessions.
+    #: Number of latest sessions that are skipped. Unit: sessions.
     skip: int
     #: Minimum return over the window. Unit: fraction.
     minimum: float
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _MomentumFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["MomentumFilter"]
 
@@ -7948,24 +7948,24 @@ class _MomentumFilterRule(t.TypedDict):
 class MomentumFilterRule(_MomentumFilterRule, total=False):
     #: Arguments of the class, by name.
     params: MomentumFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class MovedDate(t.TypedDict):
     #: Effective date.
     date: str
-    #: Session of its announcement; the date itself without a notice.
+    #: Session on which the closure was announced; the date of the closure if there was no notice.
     announcement: str
 
 
 class MovesCheck(t.TypedDict):
-    """Large moves of constituents have a corporate action."""
+    """Large price moves of constituents have a corporate action."""
 
     check: t.Literal["moves"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Largest move without a corporate action, a fraction.
+    #: Largest price move without a corporate action, a fraction.
     limit: float
 
 
@@ -7974,18 +7974,18 @@ class _MovesCheckInput(t.TypedDict):
 
 
 class MovesCheckInput(_MovesCheckInput, total=False):
-    """Large moves of constituents have a corporate action."""
+    """Large price moves of constituents have a corporate action."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Largest move without a corporate action, a fraction.
+    #: Largest price move without a corporate action, a fraction.
     limit: float
 
 
 class NameSolve(t.TypedDict):
-    """Solved weight of the security as a balance of forces, or held by a bound."""
+    """Balance of forces that determines the solved weight of the security, or the bound that determines it."""
 
-    #: Every constraint of the security, binding or not, in row order, lower before upper.
+    #: Every constraint of the security, binding or not, in the order of the request, with lower bounds first.
     rows: t.Sequence[SolvedRow]
     #: Minimum feasible weight of the security, including selection constraints; null if there is no minimum.
     lower: t.Optional[float]
@@ -7993,21 +7993,21 @@ class NameSolve(t.TypedDict):
     upper: t.Optional[float]
     #: Reference weight of the objective: source_weight for the tracking error, otherwise 0.
     centre: float
-    #: Second derivative of the objective by the weight: for the tracking error twice the sum of the variance of the security and the tie-breaking term.
+    #: Second derivative of the objective with respect to the weight. For the tracking error, twice the sum of the variance of the security and the tie-breaking term.
     stiffness: float
-    #: Derivative from the other terms of the objective: for the tracking error twice the sum of its covariances with the active weights of the other securities.
+    #: Derivative of the other terms of the objective. For the tracking error, twice the sum of the covariances of the security with the active weights of the other securities.
     pull: float
-    #: Sum of the forces of all rows and of a choice of securities.
+    #: Sum of the forces of all constraints and of the selection of securities.
     force: float
-    #: centre - (pull + force) / stiffness: weight without bounds; null if stiffness is 0.
+    #: centre - (pull + force) / stiffness, which is the weight without bounds. Null if stiffness is 0.
     free_weight: t.Optional[float]
-    #: `free`: at free_weight. `lower`, `upper`, `fixed`: at a bound. `kink`: at the weight before trading, or at a soft bound.
+    #: `free`: the weight equals free_weight. `lower`, `upper`, `fixed`: the weight is at a bound. `kink`: the weight is at the weight before trading, or at a soft bound.
     held_by: t.Literal["free", "lower", "upper", "fixed", "kink"]
-    #: The bound or kink; null if free.
+    #: Bound or kink of the weight; null if the weight is free.
     held_at: t.Optional[float]
-    #: free_weight or held_at.
+    #: free_weight or held_at, whichever applies.
     solved_weight: float
-    #: Scaling after the removal of weights that are zero up to rounding; 1 if there were none.
+    #: Scaling factor after weights that are zero up to rounding were removed; 1 if there were none.
     scale: float
 
 
@@ -8029,7 +8029,7 @@ class _NotNode(t.TypedDict):
 
 
 class NotNode(_NotNode, total=False):
-    """The operand must fail."""
+    """True if the operand is false."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
@@ -8042,7 +8042,7 @@ class _NotNodeInput(t.TypedDict):
 
 
 class NotNodeInput(_NotNodeInput, total=False):
-    """The operand must fail."""
+    """True if the operand is false."""
 
     #: Canonical text of the tree, at its root; ignored in requests.
     text: str
@@ -8052,9 +8052,9 @@ class NotNodeInput(_NotNodeInput, total=False):
 Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation", "min_cvar", "min_cdar"], t.Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective", "MinCvarObjective", "MinCdarObjective"]]
 
 class ObjectiveMeasure(t.TypedDict):
-    """The figure in which a run reports the objective and changes of it."""
+    """Figure in which a run reports the objective and its changes."""
 
-    #: Term used in the sentences of a run.
+    #: Term for the figure in the sentences of a run.
     name: str
     #: Relation of the figure to `objective_value`. `root`: the root of a variance, a fraction per year; `return`: the value itself, a fraction per year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit.
     form: t.Literal["root", "return", "loss", "number"]
@@ -8077,7 +8077,7 @@ class ObjectiveTypeSpec(t.TypedDict):
     kind: t.Optional[t.Literal["eq", "ineq"]]
     #: False for classes that make a result heuristic.
     convex: t.Optional[bool]
-    #: A complete valid row.
+    #: Complete valid example.
     example: t.Optional[t.Mapping[str, t.Any]]
     #: Measure in which a run reports the objective and its changes.
     measure: ObjectiveMeasure
@@ -8091,20 +8091,20 @@ class ObjectiveTypes(t.TypedDict):
 
 
 class OnePerIssuerParams(t.TypedDict, total=False):
-    """Keeps the best share line of each issuer; a security without an issuer counts as its own issuer."""
+    """Keeps the best share line of each issuer. A security without an issuer is a separate issuer."""
 
-    #: Column that names the issuer.
+    #: Column that identifies the issuer.
     issuer_field: str
     #: Column or derived datapoint.
     field: str
-    #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
     window: int
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _OnePerIssuerRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["OnePerIssuer"]
 
@@ -8112,7 +8112,7 @@ class _OnePerIssuerRule(t.TypedDict):
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
     #: Arguments of the class, by name.
     params: OnePerIssuerParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8127,35 +8127,35 @@ class OptimisationJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[OptimisationRunResult]
 
 
@@ -8167,23 +8167,23 @@ class _OptimisationPreviewRequest(t.TypedDict):
 class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
-    #: Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.
+    #: Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
+    #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null for the latest.
+    #: Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
-    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    #: Last day of the window of the risk model. It is never after the decision date of the rebalance.
     end: t.Optional[Date]
-    #: Rows of the catalogue. Without rows, the portfolio is long only and fully invested.
+    #: Constraints. Without constraints, the portfolio is long-only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
 
 
@@ -8197,27 +8197,27 @@ class _OptimisationRunRequest(t.TypedDict):
 class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
-    #: Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.
+    #: Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
+    #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rebalance to target: the latest on or before this day; null for the latest.
+    #: Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.
     as_of: t.Optional[Date]
     #: First day of the window of the risk model.
     start: t.Optional[Date]
-    #: Last day of the window of the risk model; never past the decision of the rebalance.
+    #: Last day of the window of the risk model. It is never after the decision date of the rebalance.
     end: t.Optional[Date]
-    #: Annual rate for the frontier's tangency point.
+    #: Annual risk-free rate for the tangency portfolio of the frontier.
     risk_free_rate: float
-    #: A frontier averaged over draws; null: only the frontier of the estimates.
+    #: Frontier that is averaged over draws; null for only the frontier of the estimates.
     resampling: t.Optional[Resampling]
-    #: Effort for the proof of a choice of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` in the result says what it proved.
+    #: Effort to prove a selection of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` of the result states the remaining uncertainty.
     proof: t.Literal["quick", "thorough"]
 
 
@@ -8234,9 +8234,9 @@ class _OptimisationRunResult(t.TypedDict):
     end: str
     #: Rebalance whose weights are the target.
     rebalance_date: str
-    #: True if the optimality conditions hold for the original rows.
+    #: True if the optimality conditions are satisfied for the original constraints.
     converged: bool
-    #: True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal.
+    #: True if a non-convex constraint required a second solution with a restricted selection. The solution is then feasible, but not proven optimal.
     heuristic: bool
     #: Securities with a weight above 0.
     holdings: int
@@ -8244,13 +8244,13 @@ class _OptimisationRunResult(t.TypedDict):
     iterations: int
     #: Type of the objective.
     objective_type: str
-    #: The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
+    #: Objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
     objective_value: float
-    #: Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.
+    #: Annualised variance of the active weights for any objective, which is the square of tracking_error. The run optimises objective_value.
     objective: float
-    #: Bound of the objective over all feasible weights. With a limit on the number of securities and a quadratic objective or the largest return: proven over all choices of securities. Otherwise: the value without the non-convex rows, less the gap of the proof for tail risk.
+    #: Bound of the objective over all feasible weights. If a constraint limits the number of securities and the objective is quadratic or max_return, the bound is proven over all selections of securities. Otherwise, it is the value without the non-convex constraints, less the gap of the proof for tail risk.
     bound: t.Optional[float]
-    #: Distance of the value from the bound, relative to the value.
+    #: Distance between the value and the bound, relative to the value.
     gap: t.Optional[float]
     #: Annualised expected return before costs; null without expected returns.
     expected_return: t.Optional[float]
@@ -8262,26 +8262,26 @@ class _OptimisationRunResult(t.TypedDict):
     tracking_error: float
     #: One-way turnover against the index weights.
     turnover: float
-    #: Sum of active weights; zero under full investment.
+    #: Sum of the active weights; zero if the portfolio is fully invested.
     active_sum: float
     #: Status of the solver.
     solver_message: str
-    #: Every security, largest active position first.
+    #: Every security, beginning with the largest active position.
     weights: t.Sequence[WeightRow]
     #: Binding constraints: id, index, type, label, side, unit and shadow_price as text.
     binding: t.Sequence[t.Optional[t.Mapping[str, str]]]
     #: Efficient frontier within the constraints.
     frontier: t.Optional[FrontierPayload]
-    #: Findings, worst first.
+    #: Findings, most severe first.
     findings: t.Sequence[Finding]
 
 
 class OptimisationRunResult(_OptimisationRunResult, total=False):
-    #: Risk model of objective, rows and results. Absent in runs of earlier versions.
+    #: Risk model of objective, constraints and results. Absent in runs of earlier versions.
     risk_model: MeasuringRisk
     #: Securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
-    #: Requested effort for proving a choice of securities. Absent in runs of earlier versions.
+    #: Requested effort to prove a selection of securities. Absent in runs of earlier versions.
     proof: t.Literal["quick", "thorough"]
     #: Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
@@ -8289,11 +8289,11 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     worst_case: t.Optional[WorstCase]
     #: Figures of the index weights. Absent in runs of earlier versions.
     before: WeightFigures
-    #: Effect of relaxing each binding bound: a fraction by one percentage point, a count by one, other bounds by one hundredth; at most 20 bounds, most expensive first. If rows choose securities, the choice is kept. This field and the next two are absent in runs of earlier versions.
+    #: Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions.
     sensitivities: t.Sequence[SensitivityRow]
-    #: Cost of each of the first 20 rows of the request.
+    #: Cost of each of the first 20 constraints of the request.
     constraint_costs: t.Sequence[ConstraintCost]
-    #: At most 10 securities that are excluded only by their lower bound of 0, starting with the security nearest to a positive weight.
+    #: At most 10 securities that are excluded only by their lower bound of 0, beginning with the security that is closest to a positive weight.
     next_names: t.Sequence[NextName]
 
 
@@ -8305,21 +8305,21 @@ class _OptimiseRequest(t.TypedDict):
 
 
 class OptimiseRequest(_OptimiseRequest, total=False):
-    #: Null inherits nothing from the parent.
+    #: Constraint set of the new index. Null inherits nothing from the parent.
     description: t.Optional[str]
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
-    #: Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.
+    #: Expected returns are required for max_utility, max_return and max_sharpe. A run also uses them for its frontier.
     expected_returns: t.Optional[ExpectedReturns]
     #: Uncertainty sets of expected returns and covariances; the objective is optimised for the worst case.
     uncertainty: t.Optional[UncertaintyInput]
-    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
-    #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
+    #: Covariance for the objective, the constraints and the results: the id of a stored model, or an estimator. Null: the default estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
+    #: Securities that can be held: the securities of the index (default), or every security of its universe with a price. Securities outside the index have an index weight of 0.
     candidates: t.Literal["parent", "universe"]
-    #: Rows of the catalogue. Without rows, the portfolio is long only and fully invested.
+    #: Constraints. Without constraints, the portfolio is long-only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
 
 
@@ -8331,9 +8331,9 @@ class OtherAdjustment(t.TypedDict):
 
 
 class OverlayPart(t.TypedDict):
-    #: The overlay of the part: this overlay or an underlying one.
+    #: Overlay of the part: this overlay, or an underlying overlay.
     index_id: str
-    #: Kind of the part: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
+    #: Kind of the part: cash (interest that is earned or lost on cash), costs (costs of changes of the exposure), currency (the exchange rate on cash of the underlying index), decrement (the synthetic dividend), fee (the fee), financing (interest that is paid on borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
     part: t.Literal["cash", "costs", "currency", "decrement", "fee", "financing", "hedge"]
     #: Linked contribution to the total return.
     contribution: float
@@ -8350,23 +8350,23 @@ class OverlayTypeSpec(t.TypedDict):
     label: str
     #: Description in one or two sentences.
     help: str
-    #: Level of session t from the previous one; g is the growth of the index.
+    #: Level of session t from the previous level. g is the growth of the index.
     formula: str
     #: Publication that contains the formula.
     reference: str
     #: Parameters of the class in the order of a form.
     parameters: t.Sequence[ParameterSpec]
-    #: A complete valid row.
+    #: Complete valid example.
     example: t.Mapping[str, t.Any]
 
 
 class OverlayTypes(t.TypedDict):
-    #: In the order of a form.
+    #: Parameters in the order of a form.
     overlays: t.Sequence[OverlayTypeSpec]
 
 
 class OverrideFacts(t.TypedDict):
-    """Price in place of that of the source."""
+    """Price that replaces the price of the source."""
 
     kind: t.Literal["override"]
     #: The data store.
@@ -8377,7 +8377,7 @@ class OverrideFacts(t.TypedDict):
     date: str
     #: Price in force; null if there is none.
     before: t.Optional[float]
-    #: Price requested; null withdraws the override.
+    #: Requested price; null withdraws the override.
     price: t.Optional[float]
     #: Relative change of the price; null if a price is missing.
     change: t.Optional[float]
@@ -8386,9 +8386,9 @@ class OverrideFacts(t.TypedDict):
 
 
 class _OverviewView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -8396,7 +8396,7 @@ class _OverviewView(t.TypedDict):
     name: str
     #: Concentration of the weights.
     concentration: ConcentrationPayload
-    #: The level, 100 at the start.
+    #: Level, 100 at the start.
     level: SeriesPayload
     #: Figures of the run.
     metrics: BacktestMetrics
@@ -8408,21 +8408,21 @@ class _OverviewView(t.TypedDict):
     last_rebalance: str
     #: First date of the run's levels.
     start: str
-    #: Last date of the run's levels.
+    #: Last date of the levels of the run.
     end: str
 
 
 class OverviewView(_OverviewView, total=False):
     #: Long, short, gross and net exposure of the last rebalance; absent without a short position.
     exposure: ExposurePayload
-    #: Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.
+    #: Comparison of a derived index with its parent. Absent for other indices and in runs of earlier versions.
     parent: ParentPayload
-    #: Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.
+    #: Return variant of the levels. It is `total` on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.
     return_variant: t.Literal["price", "total", "net"]
 
 
 class _PackAccount(t.TypedDict):
-    #: Name, unique among the accounts; AUM is that of `aum`.
+    #: Name of the account, unique among the accounts. AUM is the account of `aum`.
     name: str
 
 
@@ -8434,9 +8434,9 @@ class PackAccount(_PackAccount, total=False):
 
 
 class PackCost(t.TypedDict, total=False):
-    #: Whole spread, of which half is paid.
+    #: Full spread. Half of it is paid.
     spread_bps: float
-    #: Market impact of trading a whole day of volume.
+    #: Market impact of trading the volume of a whole day.
     impact_bps: float
 
 
@@ -8446,18 +8446,18 @@ class _PackHolding(t.TypedDict):
 
 
 class PackHolding(_PackHolding, total=False):
-    #: Negative for a short position.
+    #: Number of shares; negative for a short position.
     shares: t.Optional[float]
-    #: Value instead of shares: at the close of as_of, in the currency of the index.
+    #: Value instead of shares, at the close of as_of and in the currency of the index.
     value: t.Optional[float]
 
 
 class PackReconciliation(t.TypedDict):
-    """Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement."""
+    """Orders of the announcement compared with the orders of as_of, for the same holdings. The differences are the effect of prices since the announcement. Null before the announcement."""
 
-    #: Session of the announcement, whose closes price its orders.
+    #: Session of the announcement, with the closes at which its orders are valued.
     announced: str
-    #: Accounts as in the pack.
+    #: Accounts, in the order of the pack.
     accounts: t.Sequence[ReconciledAccount]
 
 
@@ -8474,7 +8474,7 @@ class PackTrade(t.TypedDict):
     value: float
     #: Fraction of the value before the trades.
     weight_before: float
-    #: Weight of the index.
+    #: Weight in the index.
     weight_target: float
     #: Fraction of the value after trades and costs.
     weight_after: float
@@ -8501,7 +8501,7 @@ class PackedAccount(t.TypedDict):
     turnover: float
     #: Expected cost of the trades.
     cost: float
-    #: Half the sum of the absolute differences between achieved and target weights, due to lots.
+    #: Half the sum of the absolute differences between achieved and target weights, which result from lots.
     drift_after: float
     #: By identifier.
     trades: t.Sequence[PackTrade]
@@ -8524,9 +8524,9 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Schema of the value.
     ref: t.Optional[str]
-    #: Content of a text or a list; null if determined by its type. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
+    #: Format of a text or a list; null if the type determines it. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `store`: a data store; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series; `expression`: a datapoint by its name, or an expression of datapoints as text or as nodes; `condition`: a condition on datapoints as text or as nodes.
     format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "store", "risk_model", "series", "expression", "condition"]]
-    #: Conditions on other parameters under which this parameter is used: accepted values by parameter name, of which any entry must match. Null: always used.
+    #: Conditions on other parameters under which this parameter is used: accepted values by parameter name. One matching entry is sufficient. Null: always used.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null for other values.
     fields: t.Optional[t.Sequence[MemberSpec]]
@@ -8542,29 +8542,29 @@ class _ParentPayload(t.TypedDict):
     index_id: str
     #: Number of dates in both the run and the parent.
     observations: int
-    #: Of the parent over the shared dates. A fraction.
+    #: Return of the parent over the common dates. A fraction.
     total_return: float
-    #: Total return of the run less that of the parent. A fraction.
+    #: Total return of the run less the total return of the parent. A fraction.
     tracking_difference: float
-    #: Annualised standard deviation of return differences to the parent. A fraction.
+    #: Annualised standard deviation of the return differences to the parent. A fraction.
     tracking_error: float
 
 
 class ParentPayload(_ParentPayload, total=False):
-    #: Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.
+    #: Comparison of realised and forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.
     forecast: TrackingForecastPayload
 
 
 class PerformanceView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
     #: Series that all figures describe: the portfolio after costs, or the index that it tracks.
     of: t.Literal["portfolio", "index"]
-    #: Return that is measured.
+    #: Return variant of the measured series.
     return_variant: t.Literal["price", "total", "net"]
     #: Requested value; the first date of the run if omitted.
     requested_start: str
@@ -8576,25 +8576,25 @@ class PerformanceView(t.TypedDict):
     end: str
     #: Number of dates used.
     observations: int
-    #: Level that is measured, 100 at the first date.
+    #: Measured level, 100 on the first date.
     level: SeriesPayload
-    #: The tracked index in its return variant, 100 at the first date.
+    #: Level of the tracked index in its return variant, 100 on the first date.
     index_level: SeriesPayload
     #: Benchmark of the run; null if there is none.
     benchmark: t.Optional[str]
-    #: Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions.
+    #: Return variant of the benchmark; `raw` for unadjusted levels. Null if there is no benchmark, and in runs of earlier versions.
     benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
-    #: The benchmark, 100 at the first shared date of the window; null if there is none.
+    #: Level of the benchmark, 100 on the first common date of the window; null if there is none.
     benchmark_level: t.Optional[SeriesPayload]
-    #: Level against its peak in the window; 0 at a high.
+    #: Level relative to its peak in the window, less 1; 0 at a high.
     drawdown: SeriesPayload
     #: Figures of the window.
     metrics: BacktestMetrics
     #: Distribution of the returns of the window.
     statistics: ReturnStatistics
-    #: Comparison with the benchmark on the shared dates of the window; null with fewer than three.
+    #: Comparison with the benchmark on the common dates of the window; null with fewer than three.
     benchmark_statistics: t.Optional[BenchmarkStatistics]
-    #: The ten deepest falls of the window, the deepest first.
+    #: The ten deepest drawdowns of the window, beginning with the deepest.
     drawdowns: t.Sequence[DrawdownRow]
     #: Return of each calendar year within the window. The returns compound to the total return.
     annual_returns: t.Mapping[str, float]
@@ -8603,7 +8603,7 @@ class PerformanceView(t.TypedDict):
 
 
 class _PersonalAccount(t.TypedDict):
-    #: Id of the account, for its result.
+    #: Id of the account, which its result contains.
     account_id: str
 
 
@@ -8614,38 +8614,38 @@ class PersonalAccount(_PersonalAccount, total=False):
     lots: t.Sequence[AccountLot]
     #: Securities that are sold and not bought.
     exclusions: t.Sequence[str]
-    #: Weights added to those of the parent, by security.
+    #: Weights that are added to the weights of the parent, by security.
     tilts: t.Mapping[str, float]
     #: Maximum annual tracking error.
     tracking_error_limit: t.Optional[float]
     #: Minimum trade, in money.
     minimum_trade: float
-    #: Trades before `as_of`, with shares as they count on it, after splits.
+    #: Trades before `as_of`. Share counts are adjusted for splits up to `as_of`.
     recent: t.Sequence[RecentTrade]
-    #: Groups of securities that count as the same for wash sales.
+    #: Groups of securities that are treated as identical for wash sales.
     substitutes: t.Sequence[t.Sequence[str]]
-    #: Rates, and rules of the tax.
+    #: Rates and rules of the tax.
     tax: AccountTax
 
 
 class PhaseIn(t.TypedDict):
     #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
     field: t.Union[str, Datapoint, ExpressionNode]
-    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    #: Number of reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
     steps: int
 
 
 class PhaseInInput(t.TypedDict):
     #: Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
+    #: Number of reviews over which a change of the field is phased in, in equal steps. Unit: reviews.
     steps: int
 
 
 class PhaseSpec(t.TypedDict, total=False):
     #: Number of closes with equal increments. Unit: sessions.
     sessions: int
-    #: Increment of each close, summing to 1; instead of a number of closes.
+    #: Increment of each close, with a sum of 1. Replaces the number of closes.
     fractions: t.Sequence[float]
 
 
@@ -8673,7 +8673,7 @@ class PipelineSpec(t.TypedDict):
 class PluginInputs(t.TypedDict):
     #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
-    #: Number of trailing sessions up to the decision date, with one value of the expression each.
+    #: Number of trailing sessions up to the decision date. Each session has one value of the expression.
     sessions: int
 
 
@@ -8695,9 +8695,9 @@ class Plugin(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
+    #: Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: Columns that it reads, by name.
+    #: Columns that the plug-in reads, by name.
     inputs: t.Mapping[str, PluginInputs]
     #: Parameters of the class in the order of a form.
     parameters: t.Mapping[str, PluginParameters]
@@ -8705,14 +8705,14 @@ class Plugin(t.TypedDict):
     source: str
     #: SHA-256 of the plug-in, which is part of every run that it computes.
     sha256: str
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
 
 
 class PluginCollection(t.TypedDict):
     #: Plug-ins by id.
     plugins: t.Sequence[ListedPlugin]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -8726,12 +8726,12 @@ class _PluginFilterParams(t.TypedDict):
 class PluginFilterParams(_PluginFilterParams, total=False):
     """Keeps securities that a plug-in of the document keeps."""
 
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _PluginFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["PluginFilter"]
 
@@ -8739,7 +8739,7 @@ class _PluginFilterRule(t.TypedDict):
 class PluginFilterRule(_PluginFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PluginFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -8759,23 +8759,23 @@ class PluginPreview(t.TypedDict):
     as_of: t.Optional[str]
     #: Number of securities of the store on the session.
     securities: int
-    #: Number of these securities with a value.
+    #: Number of securities with a value.
     valued: int
-    #: Securities with a value, largest value first.
+    #: Securities with a value, beginning with the largest value.
     values: t.Sequence[PluginPreviewValues]
-    #: Findings, worst first.
+    #: Findings, most severe first.
     findings: t.Sequence[Finding]
 
 
 class _PluginPreviewRequest(t.TypedDict):
-    #: The plug-in, which need not be stored.
+    #: Plug-in. It does not have to be stored.
     plugin: PluginUpsert
 
 
 class PluginPreviewRequest(_PluginPreviewRequest, total=False):
-    #: Values of parameters; omitted parameters have their defaults.
+    #: Values of parameters. Omitted parameters have their defaults.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: Decision date. Default: the latest of the store.
+    #: Decision date. Default: the latest date of the store.
     as_of: t.Optional[Date]
     #: Maximum number of values.
     limit: int
@@ -8787,7 +8787,7 @@ class _PluginUpsertInputs(t.TypedDict):
 
 
 class PluginUpsertInputs(_PluginUpsertInputs, total=False):
-    #: Number of trailing sessions up to the decision date, with one value of the expression each.
+    #: Number of trailing sessions up to the decision date. Each session has one value of the expression.
     sessions: int
 
 
@@ -8808,9 +8808,9 @@ class PluginUpsertParameters(_PluginUpsertParameters, total=False):
 class _PluginUpsert(t.TypedDict):
     #: Display name.
     name: str
-    #: Meaning of the values: `datapoint`, numbers; `selection`, 0 or false to exclude a security; `weighting`, raw weights.
+    #: Kind of the plug-in. `datapoint`: the values are numbers. `selection`: 0 or false excludes a security. `weighting`: the values are raw weights.
     kind: t.Literal["datapoint", "selection", "weighting"]
-    #: Columns that the plug-in reads, by the names under which `compute` receives them: Float64Arrays with NaN for missing values. With several sessions, the values of a security are adjacent, latest last.
+    #: Columns that the plug-in reads. `compute` receives them under these names as Float64Arrays, with NaN for missing values. If there are several sessions, the values of a security are adjacent, with the latest last.
     inputs: t.Mapping[str, t.Union[str, PluginUpsertInputs]]
     #: JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.
     source: str
@@ -8819,12 +8819,12 @@ class _PluginUpsert(t.TypedDict):
 class PluginUpsert(_PluginUpsert, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: Parameters with their defaults, or with bounds and help as well.
+    #: Parameters with their defaults, optionally with bounds and help.
     parameters: t.Mapping[str, t.Union[t.Union[float, str, bool], PluginUpsertParameters]]
 
 
 class PluginWeightParams(t.TypedDict):
-    """Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held."""
+    """Weights in proportion to the values of a plug-in. A security with a negative or missing value is not held."""
 
     #: Name of the plug-in among the `plugins` of the document.
     plugin: str
@@ -8837,17 +8837,17 @@ class _PluginWeightWeighting(t.TypedDict):
 class PluginWeightWeighting(_PluginWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PluginWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
@@ -8856,21 +8856,21 @@ class PortfolioBookPayload(t.TypedDict):
     cash: SeriesPayload
     #: Initial capital of the portfolio.
     initial_capital: float
-    #: Value after each close, preceded by a row with the initial capital on the day before the start.
+    #: Value after each close. The first row has the initial capital on the day before the start.
     nav: SeriesPayload
     #: portfolio-{index_id}.
     portfolio_id: str
-    #: Holdings after each close, in long form; the most recent rows.
+    #: Holdings after each close, in long form. Only the most recent rows are returned.
     positions: TableFrame
-    #: Rows of the whole panel.
+    #: Number of rows of the whole table.
     positions_total: int
     #: Every trade, in long form.
     transactions: TableFrame
-    #: Rows of the whole table. Beyond a million, only the latest are returned.
+    #: Number of rows of the whole table. Of more than a million rows, only the latest are returned.
     transactions_total: int
-    #: Weights held after each close, dates by security; the latest dates.
+    #: Weights held after each close, dates by security. Only the latest dates are returned.
     weights: TableFrame
-    #: Dates of the whole panel.
+    #: Number of dates of the whole table.
     weights_dates_total: int
 
 
@@ -8881,11 +8881,11 @@ class PositionBoundsParams(t.TypedDict, total=False):
     lower: float
     #: Largest weight. Unit: fraction.
     upper: float
-    #: Securities of the row. Default: all.
+    #: Securities of the constraint. Default: all securities.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -8894,7 +8894,7 @@ class _PositionBoundsRow(t.TypedDict):
 
 
 class PositionBoundsRow(_PositionBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: PositionBoundsParams
@@ -8905,21 +8905,21 @@ class PreviewAsset(t.TypedDict):
     identifier: str
     #: True if the security is in the index.
     included: bool
-    #: Final weight; null if not held.
+    #: Final weight; null if the security is not held.
     weight: t.Optional[float]
-    #: Id of the first excluding rule; null for a selected security without a weight, and for a derived index.
+    #: Id of the first rule that excluded the security. Null for a selected security without a weight, and for a derived index.
     excluded_by: t.Optional[str]
-    #: Position of the step that excluded the security; the number of steps for a selected security without a weight.
+    #: Position of the step that excluded the security. For a selected security without a weight, the number of steps.
     excluded_at: t.Optional[int]
-    #: True if the cap applied to the security.
+    #: True if the cap limits the weight of the security.
     uncapped_weight: t.Optional[float]
-    #: True if the cap applied to the security.
+    #: True if the cap limits the weight of the security.
     capped: bool
     #: Weight in the parent; derived indices only.
     source_weight: t.Optional[float]
     #: Solved weight, which equals `weight`; derived indices only.
     solved_weight: t.Optional[float]
-    #: Solved weight minus source weight; derived indices only.
+    #: Solved weight less source weight; derived indices only.
     weight_delta: t.Optional[float]
 
 
@@ -8930,11 +8930,11 @@ class PreviewConstraint(t.TypedDict):
     kind: t.Literal["eq", "ineq"]
     #: True if the bound is binding.
     binding: bool
-    #: Distance to the boundary in `unit`.
+    #: Distance to the bound in `unit`.
     slack: float
     #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
-    #: Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.
+    #: Change of the bound if the constraint was relaxed according to its priority; null if the constraint is satisfied as defined.
     relaxed_by: t.Optional[float]
 
 
@@ -8944,16 +8944,16 @@ class _PreviewDocumentRequest(t.TypedDict):
 
 
 class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
-    #: Decision date. Default: the base date of the document, or the first rebalance of a derived index.
+    #: Decision date. Default: the base date of the document; for a derived index, the first rebalance.
     as_of: t.Optional[Date]
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
 
 
 class PreviewLimits(t.TypedDict):
     #: Published rule of concentration.
     rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
-    #: Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance.
+    #: Distance of the decided weights from the nearest bound. Negative beyond the bound; this does not trigger a rebalance.
     headroom: float
 
 
@@ -8966,7 +8966,7 @@ class PreviewOverlayExposure(t.TypedDict):
     before: t.Optional[float]
     #: Annual volatility from which the target was computed; null before the first return.
     volatility: t.Optional[float]
-    #: target: it is the target; max_change: the target is further away than the largest change; within_tolerance: the target is within the tolerance of the exposure before; no_review: the session is not a review
+    #: target: the exposure is the target; max_change: the difference from the target exceeds the largest change; within_tolerance: the target is within the tolerance of the previous exposure; no_review: the session is not a review
     reason: t.Literal["target", "max_change", "within_tolerance", "no_review"]
 
 
@@ -8983,11 +8983,11 @@ class PreviewOverlay(_PreviewOverlay, total=False):
 
 
 class PreviewRequest(t.TypedDict, total=False):
-    #: Decision date. Default: the base date of the index, or the first rebalance of a derived index.
+    #: Decision date. Default: the base date of the index; for a derived index, the first rebalance.
     as_of: t.Optional[Date]
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
-    #: Id of a run: uses its definition, with every document and risk model as of the run, on the served data. Default: the stored definition.
+    #: Id of a run. The request then uses the definition of the run, with every document and risk model as of the run, on the served data. Default: the stored definition.
     run_id: str
 
 
@@ -8996,30 +8996,30 @@ class _PreviewResponse(t.TypedDict):
     index_version: t.Optional[int]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Requested date, unchanged.
+    #: Date as requested.
     as_of: str
     #: Latest session with data on or before as_of; null before the first market date of the store.
     resolved_date: t.Optional[str]
-    #: One row per security: included by weight, then excluded by step.
+    #: Securities: first the included securities by weight, then the excluded securities by step.
     assets: t.Sequence[PreviewAsset]
     #: Final weights by identifier.
     weights: t.Mapping[str, float]
-    #: Sum of the weights. It is 1 unless the index is empty, a WeightSum row leaves cash, or an overlay has an exposure other than 1 to its underlying securities.
+    #: Sum of the weights. It is 1 unless the index is empty, a WeightSum constraint leaves cash, or an overlay has an exposure other than 1 to its underlying securities.
     total_weight: float
-    #: Cap in effect; always null for a derived index.
+    #: Applied cap; always null for a derived index.
     cap: t.Optional[float]
-    #: Weight moved away from capped securities.
+    #: Weight that was redistributed from capped securities.
     cap_redistributed: float
     #: Steps of the selection; null for a derived index and an overlay.
     steps: t.Optional[t.Sequence[PreviewStep]]
-    #: The optimisation; null for a rule-driven index and an overlay.
+    #: Optimisation; null for a rule-based index and an overlay.
     solve: t.Optional[PreviewSolve]
     #: Warnings, for example about selected securities without a weight.
     findings: t.Sequence[Finding]
 
 
 class PreviewResponse(_PreviewResponse, total=False):
-    #: State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null.
+    #: State of an overlay. Assets and weights are then its holdings after the close of resolved_date, through all underlying indices. `steps` and `solve` are null.
     overlay: PreviewOverlay
     #: Rule that triggers rebalances of the index on a breach.
     limits: PreviewLimits
@@ -9032,7 +9032,7 @@ class PreviewSolve(t.TypedDict):
     source_index_id: str
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: str
-    #: Latest parent rebalance on or before as_of.
+    #: Latest rebalance of the parent on or before as_of.
     rebalance_date: str
     #: Figures of the index weights.
     before: WeightFigures
@@ -9045,11 +9045,11 @@ class PreviewSolve(t.TypedDict):
 
 
 class PreviewStep(t.TypedDict):
-    #: 0 is the universe; rules follow in order.
+    #: Position of the step. 0 is the universe, and rules follow in order.
     position: int
-    #: Securities left after the step.
+    #: Number of securities that remain after the step.
     remaining: int
-    #: Securities removed by this step; empty for the universe.
+    #: Securities that this step removed; empty for the universe.
     excluded: t.Sequence[str]
     #: Id of the rule; null for the universe.
     rule_id: t.Optional[str]
@@ -9064,12 +9064,12 @@ class PriceFilterParams(t.TypedDict, total=False):
     minimum: t.Optional[float]
     #: Maximum close; null: no maximum. Unit: money in index currency.
     maximum: t.Optional[float]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _PriceFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["PriceFilter"]
 
@@ -9077,7 +9077,7 @@ class _PriceFilterRule(t.TypedDict):
 class PriceFilterRule(_PriceFilterRule, total=False):
     #: Arguments of the class, by name.
     params: PriceFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -9095,11 +9095,11 @@ class PriceOverride(t.TypedDict):
     identifier: str
     #: Session of the price.
     date: str
-    #: CLOSE in place of that of the source.
+    #: CLOSE that replaces the CLOSE of the source.
     price: float
-    #: CLOSE of the source at the time of the override; null if it had none.
+    #: CLOSE of the source at the time of the override; null if there was none.
     source_price: t.Optional[float]
-    #: Why, with the source of the price.
+    #: Reason, including the source of the price.
     reason: str
     #: Name of the key; `local` without authentication.
     author: str
@@ -9107,9 +9107,9 @@ class PriceOverride(t.TypedDict):
     key_id: t.Optional[str]
     #: Time of the override, ISO-8601 UTC with offset.
     at: str
-    #: Approval of it; null if it needed none.
+    #: Approval of the decision; null if it needed none.
     approval_id: t.Optional[int]
-    #: Names of those who approved it.
+    #: Names of the people who approved the decision.
     approved_by: t.Sequence[str]
 
 
@@ -9120,7 +9120,7 @@ class PriceOverrideRequest(t.TypedDict):
     date: Date
     #: CLOSE that replaces the CLOSE of the source; null withdraws the override.
     price: t.Optional[float]
-    #: Reason, with the source of the price.
+    #: Reason, including the source of the price.
     reason: str
 
 
@@ -9132,11 +9132,11 @@ class PriceOverrides(t.TypedDict):
 
 
 class PriceWeightParams(t.TypedDict, total=False):
-    """Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
+    """Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average."""
 
-    #: Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
+    #: Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.
     factor_field: t.Optional[str]
-    #: A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight.
+    #: Effect of a split: the number of shares does not change and the divisor does, or the shares are multiplied so that the weight does not change.
     splits: t.Literal["divisor", "keep_weight"]
 
 
@@ -9147,17 +9147,17 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
@@ -9166,7 +9166,7 @@ class PricesResponse(t.TypedDict):
     identifier: str
     #: Resolution served.
     interval: t.Literal["native", "weekly", "monthly"]
-    #: Market data by date; null if there is no value.
+    #: Market data by date; null for missing values.
     prices: TableFrame
 
 
@@ -9184,22 +9184,22 @@ class Procedure(t.TypedDict):
     kind: t.Literal["cessation", "errors", "judgement", "inputs", "review", "complaints", "conflicts", "oversight", "controls"]
     #: Markdown.
     text: str
-    #: Indices that it applies to. Default: all.
+    #: Indices to which the procedure applies. Default: all indices.
     indices: t.Optional[t.Sequence[str]]
-    #: Date by which it is to be reviewed.
+    #: Date of the next review of the procedure.
     review_by: t.Optional[str]
     #: The procedure.
     procedure_id: str
-    #: Its newest version.
+    #: Newest version of the procedure.
     version: int
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
 
 
 class ProcedureCollection(t.TypedDict):
     #: Procedures by id.
     procedures: t.Sequence[Procedure]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -9215,14 +9215,14 @@ class _ProcedureDocument(t.TypedDict):
 
 
 class ProcedureDocument(_ProcedureDocument, total=False):
-    #: Indices that it applies to. Default: all.
+    #: Indices to which the procedure applies. Default: all indices.
     indices: t.Optional[t.Sequence[str]]
-    #: Date by which it is to be reviewed.
+    #: Date of the next review of the procedure.
     review_by: t.Optional[Date]
 
 
 class PublicHealth(t.TypedDict):
-    """Response of a service with keys to a request without a key."""
+    """Response to a request without a key, if the service has keys."""
 
     status: t.Literal["live"]
     #: The running engine version.
@@ -9236,38 +9236,38 @@ class PublicKey(t.TypedDict):
     public_key: str
     #: Time of its creation, ISO-8601 UTC with offset.
     valid_from: str
-    #: Time from which it is no longer used; null for the current key.
+    #: Time from which the key is no longer used; null for the current key.
     valid_until: t.Optional[str]
 
 
 class PublicKeys(t.TypedDict):
     #: Oldest first.
     keys: t.Sequence[PublicKey]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class Publication(t.TypedDict):
-    #: Closes published for the first time.
+    #: Number of closes that were published for the first time.
     published: int
-    #: Closes published again.
+    #: Number of closes that were published again.
     restated: int
     #: Last published date; null if there is none.
     through: t.Optional[str]
     #: Hash of the last entry; 64 zeros for an empty log.
     head: str
-    #: Id of the run with these closes.
+    #: Id of the run that contains these closes.
     run_id: str
     #: The error.
     error: DecidedError
-    #: Differences between the run and a new run of its request; null if it is current.
+    #: Differences between the run and a new run of the same request; null if the run is current.
     stale: t.Optional[StaleState]
 
 
 class _PublicationEntry(t.TypedDict):
-    #: From 1, without a gap.
+    #: Number, from 1 without gaps.
     seq: int
     #: The index, or the strategy of a run.
     index_id: str
@@ -9281,7 +9281,7 @@ class _PublicationEntry(t.TypedDict):
     total: t.Optional[float]
     #: Net total return level.
     net: t.Optional[float]
-    #: Market value over level.
+    #: Market value divided by level.
     divisor: t.Optional[float]
     #: SHA-256 of the canonical JSON (RFC 8785) of the index weights at the close, by identifier.
     composition_hash: str
@@ -9291,7 +9291,7 @@ class _PublicationEntry(t.TypedDict):
     index_version: t.Optional[int]
     #: Version of the engine of the run.
     engine: t.Optional[str]
-    #: Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left; null for any other close.
+    #: Reason for a restatement, for a publication without price bars of some constituents, or for a difference from earlier closes that an error policy left unchanged. Null for any other close.
     reason: t.Optional[str]
     #: Time of the publication, ISO-8601 UTC with offset.
     at: str
@@ -9301,14 +9301,14 @@ class _PublicationEntry(t.TypedDict):
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash and signature.
     hash: str
-    #: Key that signed it.
+    #: Key of the signature.
     key_id: str
-    #: Ed25519 over the 32 bytes of hash, in base64.
+    #: Ed25519 signature of the 32 bytes of hash, in base64.
     signature: str
 
 
 class PublicationEntry(_PublicationEntry, total=False):
-    #: Version of the recorded changes of its calendar that the run used; absent if there were none.
+    #: Version of the recorded changes of the calendar that the run used; absent if there were none.
     calendar_version: int
 
 
@@ -9318,11 +9318,11 @@ class PublishFacts(t.TypedDict):
     kind: t.Literal["publish"]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Run that gives the closes.
+    #: Run that contains the closes.
     run_id: str
-    #: Closes published for the first time.
+    #: Number of closes that were published for the first time.
     published: int
-    #: Closes published again.
+    #: Number of closes that were published again.
     restated: int
     #: First date.
     first: str
@@ -9330,32 +9330,32 @@ class PublishFacts(t.TypedDict):
     last: str
     #: Levels of the last date.
     close: ApprovedLevels
-    #: Published close before it; null if there is none.
+    #: Published close before the first new close; null if there is none.
     previous: t.Optional[ApprovedClose]
 
 
 class PublishRequest(t.TypedDict, total=False):
-    #: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
+    #: Id of a stored run. Default: the newest run.
     run_id: str
-    #: Last date to publish. Default: the last date of the run. Refused if the run lacks a session up to this date.
+    #: Last date to publish. Default: the last date of the run. The request is refused if the run lacks a session on or before this date.
     through: Date
-    #: True: publish changed closes again.
+    #: True publishes closes with differences again.
     restate: bool
-    #: Reason for the log; a restatement requires one.
+    #: Reason, which the log records. A restatement requires a reason.
     reason: str
-    #: Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT.
+    #: Treatment of published closes that differ from the run. Default: the publication is refused with RESTATEMENT.
     error_policy: ErrorPolicy
-    #: Publish closes for which constituents have no bar; their entries record it.
+    #: True publishes closes for which constituents have no bar. The entries record this.
     allow_partial: bool
 
 
 class PublishStep(t.TypedDict):
-    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+    """Publishes the closes of every index up to and including the session. Parents are published before the indices that depend on them. A close is published only once, even if the step is repeated."""
 
     type: t.Literal["publish"]
-    #: Treatment of published closes that differ in the run. Default: they hold the index back.
+    #: Treatment of published closes that differ from the run. Default: the index is held back.
     errors: t.Optional[ErrorPolicy]
-    #: Publish closes for which constituents have no bar; their entries record it.
+    #: True publishes closes for which constituents have no bar. The entries record this.
     allow_partial: bool
 
 
@@ -9364,16 +9364,16 @@ class _PublishStepInput(t.TypedDict):
 
 
 class PublishStepInput(_PublishStepInput, total=False):
-    """Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed."""
+    """Publishes the closes of every index up to and including the session. Parents are published before the indices that depend on them. A close is published only once, even if the step is repeated."""
 
-    #: Treatment of published closes that differ in the run. Default: they hold the index back.
+    #: Treatment of published closes that differ from the run. Default: the index is held back.
     errors: t.Optional[ErrorPolicy]
-    #: Publish closes for which constituents have no bar; their entries record it.
+    #: True publishes closes for which constituents have no bar. The entries record this.
     allow_partial: bool
 
 
 class PublishedCheck(t.TypedDict):
-    """The run gives the published levels again."""
+    """The levels of the run equal the published levels."""
 
     check: t.Literal["published"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -9387,7 +9387,7 @@ class _PublishedCheckInput(t.TypedDict):
 
 
 class PublishedCheckInput(_PublishedCheckInput, total=False):
-    """The run gives the published levels again."""
+    """The levels of the run equal the published levels."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
@@ -9396,39 +9396,39 @@ class PublishedCheckInput(_PublishedCheckInput, total=False):
 
 
 class PublishedError(t.TypedDict):
-    """An entry of the register of errors."""
+    """Entry of the register of errors."""
 
-    #: From 1, without a gap, by index.
+    #: Number, from 1 without gaps, counted by index.
     seq: int
     #: The index, or the strategy of a run.
     index_id: str
     #: Time of the decision, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; of a schedule, its author.
+    #: Name of the key; for a schedule, its author.
     author: str
-    #: `restated`: closes were published again. `announced` and `left`: published closes stand.
+    #: `restated`: closes were published again. `announced` and `left`: published closes did not change.
     decision: t.Literal["restated", "announced", "left"]
-    #: Policy that decided; null for a decision of a person.
+    #: Policy of the decision; null for a decision of a person.
     policy: t.Optional[ErrorPolicy]
-    #: First date that differs.
+    #: First date with a difference.
     first: str
     #: Last date that differs.
     last: str
-    #: Dates that differ.
+    #: Number of dates with a difference.
     dates: int
-    #: First date with a material difference; null if none is, or without a policy.
+    #: First date with a material difference. Null if there is none, and for a decision without a policy.
     material_from: t.Optional[str]
     #: Closes that were published again.
     restated: int
     #: Largest change of a level; null if only divisor or composition differ.
     largest: t.Optional[LevelChange]
-    #: Run that differs.
+    #: Run with the difference.
     run_id: str
     #: Reason for the decision.
     reason: str
     #: Notice for clients.
     notice: str
-    #: SHA-256 of the differences: the same ones are registered once.
+    #: SHA-256 of the differences. Equal differences are registered once.
     digest: str
 
 
@@ -9438,15 +9438,15 @@ class PublishedErrors(t.TypedDict):
 
 
 class PublishedLog(t.TypedDict):
-    #: In the order of the log.
+    #: Entries, in the order of the log.
     entries: t.Sequence[PublicationEntry]
 
 
 class QuantoOverlay(t.TypedDict):
-    """The return of the index in its own currency, paid in another, without exchange rates."""
+    """The return of the index in its own currency, paid in another currency, without exchange rates."""
 
     type: t.Literal["quanto"]
-    #: Currency in which the return is paid: that of the overlay.
+    #: Currency in which the return is paid, which is the currency of the overlay.
     to: str
 
 
@@ -9458,18 +9458,18 @@ class _QuotaParams(t.TypedDict):
 
 
 class QuotaParams(_QuotaParams, total=False):
-    """Keeps a number of securities of each group, the best by a field; groups without a quota are excluded."""
+    """Keeps a number of securities of each group, which are the best by a field. Groups without a quota are excluded."""
 
     #: Datapoint of the ranking within a group.
     rank_field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Smallest values first.
+    #: True ranks the smallest values first.
     ascending: bool
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _QuotaRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["Quota"]
 
@@ -9477,30 +9477,30 @@ class _QuotaRule(t.TypedDict):
 class QuotaRule(_QuotaRule, total=False):
     #: Arguments of the class, by name.
     params: QuotaParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _RangeFilterParams(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RangeFilterParams(_RangeFilterParams, total=False):
     """Keeps securities with a datapoint between two bounds."""
 
-    #: Lower bound; null: no bound.
+    #: Lower bound; null: no lower bound.
     minimum: t.Optional[float]
-    #: Upper bound; null: no bound.
+    #: Upper bound; null: no upper bound.
     maximum: t.Optional[float]
     #: True if a value equal to a bound passes.
     inclusive: bool
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _RangeFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["RangeFilter"]
 
@@ -9508,19 +9508,19 @@ class _RangeFilterRule(t.TypedDict):
 class RangeFilterRule(_RangeFilterRule, total=False):
     #: Arguments of the class, by name.
     params: RangeFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _RankWeightParams(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class RankWeightParams(_RankWeightParams, total=False):
     """Weights by the rank of a datapoint."""
 
-    #: Smallest values first.
+    #: True ranks the smallest values first.
     ascending: bool
     #: `linear`: count + 1 - rank; `reciprocal`: 1 / rank.
     scheme: t.Literal["linear", "reciprocal"]
@@ -9533,17 +9533,17 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
@@ -9556,20 +9556,20 @@ class Readiness(t.TypedDict):
 
 
 class RebalanceList(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: By date, beginning with the composition in force at the start.
+    #: Rebalances by date, beginning with the composition in force at the start.
     rebalances: t.Sequence[RebalanceRow]
 
 
 class RebalancePackLiquidation(t.TypedDict):
     #: Trading days.
     days: int
-    #: Fraction of the holdings that is sold within these days.
+    #: Fraction of the holdings that is sold within this number of days.
     share: float
 
 
@@ -9585,42 +9585,42 @@ class RebalancePack(t.TypedDict):
     index_id: str
     #: Version of the definition; null if it has no versions.
     index_version: t.Optional[int]
-    #: The date of the request; null if omitted.
+    #: Requested date; null if omitted.
     requested_as_of: t.Optional[str]
-    #: Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session.
+    #: Session with the closes at which orders are valued: the latest session with data on or before the requested date. A finding reports a session that differs from the requested date.
     as_of: str
-    #: Effective date of the next rebalance or change of constituents; null if the calendar has none.
+    #: Effective date of the next rebalance or change of constituents; null if the calendar contains none.
     effective: t.Optional[str]
     #: Session of the decision.
     decision: str
-    #: Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.
+    #: Target weights: the announced weights for `effective`; before the announcement, the result of the rules on as_of, or the latest solution of a derived index.
     basis: t.Literal["announced", "indicative", "in_force"]
     #: Changes of constituents that the orders execute in addition to the decision of a review: changes between reviews, and replacements of securities that left while the review was pending.
     replacements: t.Sequence[Replacement]
     #: Accounts in the order of the request; the account of `aum` is the last.
     accounts: t.Sequence[PackedAccount]
-    #: Number of days that the orders need, over the traded securities.
+    #: Number of days that the orders require, over the traded securities.
     days_to_trade: DaysToTrade
     #: Fraction of the initial holdings of all accounts that is sold within a number of days; empty if the accounts hold nothing.
     liquidation: t.Sequence[RebalancePackLiquidation]
     #: Largest AUM that can be invested within this number of days; null if a security has no volume.
     capacity: t.Sequence[RebalancePackCapacity]
-    #: Changes since the announcement; null up to its date.
+    #: Changes since the announcement; null on or before its date.
     reconciliation: t.Optional[PackReconciliation]
-    #: Findings, worst first.
+    #: Findings, most severe first.
     findings: t.Sequence[Finding]
 
 
 class RebalancePackRequest(t.TypedDict, total=False):
-    #: Session whose close prices the orders. Default: the latest date of the data.
+    #: Session with the closes at which orders are valued. Default: the latest date of the data.
     as_of: t.Optional[Date]
-    #: Accounts to align with the index.
+    #: Accounts that the orders align with the index.
     accounts: t.Sequence[PackAccount]
-    #: Adds the account AUM with this amount of cash, for a purchase of the whole index.
+    #: Adds the account AUM with this amount of cash, which buys the whole index.
     aum: t.Optional[float]
-    #: Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1.
+    #: Lot size in shares, by identifier. The resulting holdings are multiples of the lot. Default: 1.
     lot_sizes: t.Mapping[str, int]
-    #: Maximum share of the daily volume that is traded.
+    #: Maximum fraction of the daily volume that is traded.
     participation: float
     #: Number of sessions with a price bar in the mean volume.
     adv_sessions: int
@@ -9629,22 +9629,22 @@ class RebalancePackRequest(t.TypedDict, total=False):
 
 
 class RebalancePricingPayload(t.TypedDict):
-    #: Rebalance date by the schedule.
+    #: Rebalance date of the schedule.
     date: str
     #: Session of the prices.
     priced_from: str
 
 
 class RebalanceRow(t.TypedDict):
-    #: Date the weights took effect.
+    #: Date on which the weights took effect.
     date: str
-    #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
+    #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.
+    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
-    #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
+    #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
     schedule_dates: t.Sequence[str]
     #: Securities traded at the price of an earlier session.
     stale_fills: t.Sequence[StaleFillPayload]
@@ -9656,144 +9656,144 @@ class RebalanceRow(t.TypedDict):
     constituents: int
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Number of these securities that were not held before; all of them at the first rebalance.
+    #: Number of constituents that were not held before; at the first rebalance, all constituents.
     added: int
-    #: Securities held before and not afterwards.
+    #: Number of securities that were held before and not afterwards.
     removed: int
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Securities held at the cap.
+    #: Number of securities held at the cap.
     capped: int
-    #: Weight moved away from capped securities.
+    #: Weight that was redistributed from capped securities.
     redistributed: float
-    #: One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run.
+    #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
-    #: Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date.
+    #: Costs of that session as a fraction of the value at the previous close. The export `rebalances` contains them as an amount of money. Null before the second date.
     cost_fraction: t.Optional[float]
 
 
 class RebalanceSnapshot(t.TypedDict):
-    #: Date the weights took effect.
+    #: Date on which the weights took effect.
     date: str
-    #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
+    #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
     schedule_dates: t.Sequence[str]
-    #: Applied weights, summing to 1.
+    #: Applied weights, with a sum of 1.
     weights: t.Mapping[str, float]
-    #: Weights before capping; equal to weights if no cap was applied.
+    #: Weights before capping. They equal the weights if no cap was applied.
     uncapped_weights: t.Mapping[str, float]
-    #: Effective maximum single weight, if one applies.
+    #: Effective maximum weight of a security, if there is one.
     cap: t.Optional[float]
-    #: Securities held at the cap.
+    #: Number of securities held at the cap.
     capped: t.Sequence[str]
-    #: Weight moved away from capped securities.
+    #: Weight that was redistributed from capped securities.
     redistributed: float
-    #: Securities traded at the price of an earlier session, up to max_stale_sessions old.
+    #: Securities traded at the price of an earlier session, which is at most max_stale_sessions old.
     stale_fills: t.Sequence[StaleFillPayload]
     #: Publication date of the composition, if earlier than date.
     announced: t.Optional[str]
-    #: Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded.
+    #: Weights that were decided from data up to reference_date. Null if they equal the weights, and in runs of earlier versions that do not store them.
     target_weights: t.Optional[t.Mapping[str, float]]
-    #: Last date of the data that selection and weighting read; null in runs stored before it was recorded.
+    #: Last date of the data that selection and weighting read; null in runs of earlier versions that do not store it.
     reference_date: t.Optional[str]
-    #: Date whose closes turned target weights into index shares; null in runs stored before it was recorded.
+    #: Date of the closes with which target weights were converted to index shares; null in runs of earlier versions that do not store it.
     pricing_date: t.Optional[str]
-    #: Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.
+    #: Review that decided the composition, or the first of several reviews on the date. `rebalance` is the review of the document itself. Null in runs of earlier versions that do not store it.
     review: t.Optional[str]
-    #: Every review that ran on the date, in order; null in runs stored before they were recorded.
+    #: Every review that ran on the date, in order; null in runs of earlier versions that do not store them.
     reviews: t.Optional[t.Sequence[str]]
-    #: Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded.
+    #: Completed fraction of the rebalance after this close; 1 for a rebalance that takes effect at once. Null in runs of earlier versions that do not store it.
     phase: t.Optional[float]
-    #: Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
+    #: Index shares at the effective close: weight times market value, divided by price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.
     index_shares: t.Optional[t.Mapping[str, float]]
-    #: Index shares over float-adjusted shares; null for a security without a share count.
+    #: Index shares divided by float-adjusted shares; null for a security without a share count.
     weighting_factor: t.Optional[t.Mapping[str, t.Optional[float]]]
-    #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded.
+    #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. Null in runs of earlier versions that do not store it.
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
 class _RebalanceSpec(t.TypedDict):
     #: Frequency of rebalances.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
-    #: Day inside each period.
+    #: Day within each period.
     anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
-    #: 1 to 12. Default: those of the frequency.
+    #: Months from 1 to 12. Default: the months of the frequency.
     months: t.Optional[t.Sequence[int]]
-    #: 0 Monday to 4 Friday.
+    #: Weekday: 0 is Monday, 4 is Friday.
     weekday: t.Optional[int]
-    #: Number of the weekday in the month, from 1; 5 is the last.
+    #: Number of the weekday in the month, from 1. 5 is the last one.
     nth: t.Optional[int]
-    #: Clipped to the end of the month.
+    #: Day of the month. In a shorter month, the last day is used.
     day: t.Optional[int]
-    #: Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.
+    #: Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session.
     roll: t.Literal["following", "preceding", "unadjusted"]
-    #: From the decision to the effective date. Unit: sessions.
+    #: Number of sessions from the decision to the effective date. Unit: sessions.
     effective_lag: int
-    #: Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    #: Target weights are converted to index shares at the closes of the pricing date, and drift until the effective date (shares), or apply exactly at the effective close (weights).
     weights_as: t.Literal["shares", "weights"]
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
 
 
 class RebalanceSpec(_RebalanceSpec, total=False):
-    #: Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.
+    #: Date up to which selection and weighting read data. Default: the notice in sessions before the effective date.
     reference: DateRule
-    #: On or after the reference date and before the effective date. Default: the reference date.
+    #: Announcement date, on or after the reference date and before the effective date. Default: the reference date.
     announcement: DateRule
-    #: Closes of this date convert target weights into index shares. Default: the reference date.
+    #: Pricing date, at whose closes target weights are converted to index shares. Default: the reference date.
     pricing_date: DateRule
-    #: Spreads the rebalance over several closes from the effective date on. Default: one close.
+    #: Closes over which the rebalance is spread, beginning with the effective date. Default: one close.
     phase: PhaseSpec
 
 
 class RebalanceSpecInput(t.TypedDict, total=False):
     #: Frequency of rebalances.
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
-    #: Day inside each period.
+    #: Day within each period.
     anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
-    #: 1 to 12. Default: those of the frequency.
+    #: Months from 1 to 12. Default: the months of the frequency.
     months: t.Optional[t.Sequence[int]]
-    #: 0 Monday to 4 Friday.
+    #: Weekday: 0 is Monday, 4 is Friday.
     weekday: t.Optional[int]
-    #: Number of the weekday in the month, from 1; 5 is the last.
+    #: Number of the weekday in the month, from 1. 5 is the last one.
     nth: t.Optional[int]
-    #: Clipped to the end of the month.
+    #: Day of the month. In a shorter month, the last day is used.
     day: t.Optional[int]
-    #: Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.
+    #: Treatment of a date that is not a session: it moves to the next or the previous session. `unadjusted` keeps the day and uses prices of the previous session.
     roll: t.Literal["following", "preceding", "unadjusted"]
-    #: From the decision to the effective date. Unit: sessions.
+    #: Number of sessions from the decision to the effective date. Unit: sessions.
     effective_lag: int
-    #: Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).
+    #: Target weights are converted to index shares at the closes of the pricing date, and drift until the effective date (shares), or apply exactly at the effective close (weights).
     weights_as: t.Literal["shares", "weights"]
-    #: Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.
+    #: Date up to which selection and weighting read data. Default: the notice in sessions before the effective date.
     reference: DateRule
-    #: On or after the reference date and before the effective date. Default: the reference date.
+    #: Announcement date, on or after the reference date and before the effective date. Default: the reference date.
     announcement: DateRule
-    #: Closes of this date convert target weights into index shares. Default: the reference date.
+    #: Pricing date, at whose closes target weights are converted to index shares. Default: the reference date.
     pricing_date: DateRule
-    #: Spreads the rebalance over several closes from the effective date on. Default: one close.
+    #: Closes over which the rebalance is spread, beginning with the effective date. Default: one close.
     phase: PhaseSpec
     #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
 
 class RebalanceView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
     #: The requested date.
     requested_date: str
-    #: Date the weights took effect.
+    #: Date on which the weights took effect.
     date: str
-    #: Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
+    #: Trigger of the rebalance: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`.
     cause: t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]
-    #: Reviews that decided the rebalance, in order and separated by commas; null for a change between reviews, and if the run does not store the reviews.
+    #: Reviews that decided the rebalance, in order and separated by commas. Null for a change between reviews, and if the run does not store the reviews.
     review: t.Optional[str]
     #: Completed fraction of the rebalance after this close; null if the run does not store the fraction.
     phase: t.Optional[float]
-    #: Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.
+    #: Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.
     schedule_dates: t.Sequence[str]
     #: Securities traded at the price of an earlier session.
     stale_fills: t.Sequence[StaleFillPayload]
@@ -9805,25 +9805,25 @@ class RebalanceView(t.TypedDict):
     constituents: int
     #: Securities with a position, long or short.
     gross_constituents: int
-    #: Number of these securities that were not held before; all of them at the first rebalance.
+    #: Number of constituents that were not held before; at the first rebalance, all constituents.
     added: int
-    #: Securities held before and not afterwards.
+    #: Number of securities that were held before and not afterwards.
     removed: int
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Securities held at the cap.
+    #: Number of securities held at the cap.
     capped: int
-    #: Weight moved away from capped securities.
+    #: Weight that was redistributed from capped securities.
     redistributed: float
-    #: One-way: half the sum of the absolute changes of weight on that session; null for the first purchase and before the run.
+    #: One-way turnover: half the sum of the absolute weight changes on that session. Null for the first purchase and before the run.
     turnover: t.Optional[float]
-    #: Costs of that session as a fraction of the value at the previous close; the export `rebalances` has them in money. Null before the second date.
+    #: Costs of that session as a fraction of the value at the previous close. The export `rebalances` contains them as an amount of money. Null before the second date.
     cost_fraction: t.Optional[float]
     #: Date of the previous rebalance; null for the first.
     previous: t.Optional[str]
     #: Date of the next rebalance; null for the last.
     next: t.Optional[str]
-    #: Securities held before or after, by weight, then identifier.
+    #: Securities held before or after, sorted by weight and identifier.
     names: t.Sequence[RebalancedName]
     #: Orders of the session that could not be filled.
     unfilled: t.Sequence[UnfilledOrderPayload]
@@ -9842,20 +9842,20 @@ class RebalancedName(t.TypedDict):
     target: float
     #: Weight before capping.
     uncapped: float
-    #: True if the cap applied to the security.
+    #: True if the cap limits the weight of the security.
     capped: bool
-    #: Value bought, negative for a sale; 0 without a trade, null if the run does not store it.
+    #: Traded value, negative for a sale. 0 without a trade; null if the run does not store it.
     trade: t.Optional[float]
-    #: Price of the trade; null if there is none.
+    #: Price of the trade; null if there was no trade.
     price: t.Optional[float]
 
 
 class ReceivedShares(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Shares received for each share held before.
+    #: Number of shares received for each share held before.
     ratio: float
-    #: In addition to the previous holding of that security.
+    #: Shares in addition to the previous holding of that security.
     weight: float
 
 
@@ -9871,7 +9871,7 @@ class _RecentTrade(t.TypedDict):
 
 
 class RecentTrade(_RecentTrade, total=False):
-    #: Cost basis per share of a sale; a sale without it counts as a sale at a loss.
+    #: Cost basis per share of a sale. A sale without it is treated as a sale at a loss.
     cost: float
 
 
@@ -9880,18 +9880,18 @@ class ReconciledAccount(t.TypedDict):
     name: str
     #: Value of cash and holdings at the closes of the announcement.
     value_announced: float
-    #: By identifier: all securities ordered on either date.
+    #: All securities with an order on either date, by identifier.
     orders: t.Sequence[ReconciledOrder]
 
 
 class ReconciledOrder(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Shares ordered at the announcement; negative for a sale.
+    #: Shares of the orders of the announcement; negative for a sale.
     shares_announced: float
-    #: Shares ordered now.
+    #: Shares of the orders of as_of.
     shares: float
-    #: Shares not ordered at the announcement.
+    #: Shares of the orders of as_of less shares of the orders of the announcement.
     change: float
     #: Close of the announcement, on the share basis of as_of.
     price_announced: float
@@ -9902,32 +9902,32 @@ class ReconciledOrder(t.TypedDict):
 class ReconciliationCheck(t.TypedDict):
     #: Display name.
     name: str
-    #: Identity that must hold.
+    #: Description of the identity.
     meaning: str
-    #: The recomputed side; null for a comparison of bytes.
+    #: Recomputed value; null for a comparison of bytes.
     left: t.Optional[float]
-    #: Recomputed right side.
+    #: Recomputed right side of the identity.
     right: t.Optional[float]
-    #: Residual, of the size of rounding errors.
+    #: Residual, which contains only rounding errors.
     residual: float
-    #: Relative to the larger side, or to 1 if both are smaller.
+    #: Difference relative to the larger value, or to 1 if both values are smaller.
     tolerance: float
-    #: True if both sides agree within the tolerance.
+    #: True if both sides are equal within the tolerance.
     holds: bool
 
 
 class ReconciliationView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
-    #: True if every check holds.
+    #: True if every check succeeds.
     reconciles: bool
     #: Checks with their results.
     checks: t.Sequence[ReconciliationCheck]
-    #: Data that runs of earlier versions do not store, and that is therefore not checked, one sentence each.
+    #: Data that is not checked because runs of earlier versions do not store it, one sentence each.
     not_compared: t.Sequence[str]
 
 
@@ -9951,9 +9951,9 @@ class RecordedCalendarClosures(t.TypedDict):
 class ReferenceEntry(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: False if the identifier is unknown: its fields are empty, and the batch does not fail.
+    #: False if the identifier is unknown. Its fields are then empty, and the request does not fail.
     found: bool
-    #: Requested columns; null if the security has no value.
+    #: Requested columns; null for a missing value.
     fields: t.Mapping[str, t.Optional[t.Union[str, float, bool]]]
 
 
@@ -9974,55 +9974,55 @@ class RefreshJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
 
 
 class RefreshRequest(t.TypedDict, total=False):
-    #: Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full.
+    #: Last date to load. Default: the latest date of the source. Later dates in the store do not change, even with `full`.
     until: t.Optional[Date]
-    #: Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.
+    #: True reads every value from the source and reports restatements. By default, later bars and actions are added. If the source has changed the history of a security, its stored bars and actions do not change, unless the change is a split.
     full: bool
-    #: True: report the changes of a refresh without storing or serving them.
+    #: True reports the changes of a refresh without storing or serving them.
     dry_run: bool
-    #: Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.
+    #: Finding codes that reject the whole refresh. The job then fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh, and new data warnings of the store, are considered.
     fail_on: t.Union[FindingCode, t.Sequence[FindingCode]]
 
 
 class RefreshResultDatasets(t.TypedDict):
-    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    #: Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid.
     added: int
     #: Number of rows in the store whose values have changed.
     changed: int
-    #: Number of rows in the store that the source no longer has.
+    #: Number of rows in the store that the source no longer contains.
     removed: int
 
 
@@ -10035,18 +10035,18 @@ class RefreshResultRestatements(t.TypedDict):
     date: t.Optional[str]
     #: The column.
     column: str
-    #: Before the change.
+    #: Value before the change.
     before: t.Optional[t.Union[str, float, bool]]
-    #: After the change.
+    #: Value after the change.
     after: t.Optional[t.Union[str, float, bool]]
 
 
 class RefreshResultLeftOut(t.TypedDict):
-    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    #: Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid.
     added: int
     #: Number of rows in the store whose values have changed.
     changed: int
-    #: Number of rows in the store that the source no longer has.
+    #: Number of rows in the store that the source no longer contains.
     removed: int
     #: New columns with values on dates that the store already has.
     columns: t.Sequence[str]
@@ -10061,25 +10061,25 @@ class RefreshResultSplitRestatements(t.TypedDict):
     identifier: str
     #: Number of shares after the split per share before it.
     ratio: float
-    #: First date whose prices are not divided; null if there is none yet.
+    #: First date with prices that are not divided; null if there is none yet.
     date: t.Optional[str]
 
 
 class RefreshResultRejectedBars(t.TypedDict):
-    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    #: Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid.
     added: int
     #: Number of rows in the store whose values have changed.
     changed: int
-    #: Number of rows in the store that the source no longer has.
+    #: Number of rows in the store that the source no longer contains.
     removed: int
 
 
 class RefreshResultRejectedCorporateActions(t.TypedDict):
-    #: New rows, and rows with a later state: an open membership that has ended, an announced action that is paid.
+    #: Number of new rows, and of rows with a later state, such as a membership that has ended or an announced action that is paid.
     added: int
     #: Number of rows in the store whose values have changed.
     changed: int
-    #: Number of rows in the store that the source no longer has.
+    #: Number of rows in the store that the source no longer contains.
     removed: int
 
 
@@ -10092,20 +10092,20 @@ class RefreshResultRejectedFirst(t.TypedDict):
     date: t.Optional[str]
     #: The column.
     column: str
-    #: Before the change.
+    #: Value before the change.
     before: t.Optional[t.Union[str, float, bool]]
-    #: After the change.
+    #: Value after the change.
     after: t.Optional[t.Union[str, float, bool]]
 
 
 class RefreshResultRejected(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Bars of its history that differ in the source.
+    #: Number of bars of the history that differ in the source.
     bars: RefreshResultRejectedBars
-    #: Corporate actions of its history that differ in the source.
+    #: Number of corporate actions of the history that differ in the source.
     corporate_actions: RefreshResultRejectedCorporateActions
-    #: Number of later bars that are not accepted either.
+    #: Number of later bars that are not accepted.
     held_back: int
     #: The first differences, at most 3.
     first: t.Sequence[RefreshResultRejectedFirst]
@@ -10128,21 +10128,21 @@ class RefreshResult(t.TypedDict):
     start: str
     #: Last date.
     end: str
-    #: Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.
+    #: Changed and removed values, beginning with market data, by date, identifier and column; at most 1000. The column of an action or a membership includes its type or universe: DIVIDEND.value.
     restatements: t.Sequence[RefreshResultRestatements]
     #: Number of changed values.
     restatements_total: int
     #: Differences of bars on dates that are already in the store; null if there are none, or with full.
     left_out: t.Optional[RefreshResultLeftOut]
-    #: Securities whose history was restated for a split: their bars and actions are accepted.
+    #: Securities with a history that was restated for a split. Their bars and actions are accepted.
     split_restatements: t.Sequence[RefreshResultSplitRestatements]
-    #: Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.
+    #: Securities whose history has changed in the source; at most 200. Their stored bars and actions do not change, and no new ones are added.
     rejected: t.Sequence[RefreshResultRejected]
     #: Total number.
     rejected_total: int
     #: True if nothing was stored or served.
     dry_run: bool
-    #: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.
+    #: SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; PARTIAL_DATE for added dates and for the last dates; GAP_LONG for a gap of the whole market before them.
     findings: t.Sequence[Finding]
 
 
@@ -10155,7 +10155,7 @@ class _RefreshStep(t.TypedDict):
 class RefreshStep(_RefreshStep, total=False):
     """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
 
-    #: Data store. Default: the active one.
+    #: Data store. Default: the active store.
     store_id: t.Optional[str]
 
 
@@ -10166,7 +10166,7 @@ class _RefreshStepInput(t.TypedDict):
 class RefreshStepInput(_RefreshStepInput, total=False):
     """Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session."""
 
-    #: Data store. Default: the active one.
+    #: Data store. Default: the active store.
     store_id: t.Optional[str]
     #: Finding codes that reject the whole refresh.
     fail_on: t.Sequence[t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "NO_DATA_IN_RANGE", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "NO_EFFECT", "DEFAULT_TAKEN", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "BAD_EXPRESSION", "BAD_QUERY", "UNKNOWN_FUNCTION", "UNIT_MISMATCH", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "LIMIT_NOT_KEPT", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "CHOICE_NOT_PROVEN", "FX_MISSING", "NO_RATE", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "TARGET_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PLUGIN_NOT_FOUND", "PLUGIN_FAULT", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "ACTION_CONFLICT", "ACTION_DATES", "ACTION_SIZE", "UNKNOWN_CURRENCY", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "FX_CROSSED", "HISTORY_CHANGED", "DATES_ADDED", "SPLIT_RESTATED", "LATE_BARS", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL", "NOT_ANNOUNCED", "TOO_FEW_NAMES", "JOINT_ESTIMATE", "FRONTIER_SCOPE", "LOOK_AHEAD", "MODEL_LACKS_NAMES"]]
@@ -10175,27 +10175,27 @@ class RefreshStepInput(_RefreshStepInput, total=False):
 class RelativeMetricsPayload(t.TypedDict):
     #: The benchmark as written in the request.
     reference: BenchmarkRef
-    #: First shared date, full timestamp.
+    #: First common date, as a full timestamp.
     start: str
-    #: Last shared date, full timestamp.
+    #: Last common date, as a full timestamp.
     end: str
-    #: Aligned dates used.
+    #: Number of common dates.
     observations: int
-    #: The level, 100 at the start.
+    #: Level, 100 at the start.
     level: SeriesPayload
     #: Return of the benchmark over the same dates.
     benchmark_return: float
-    #: Last level over the first, less 1.
+    #: Last level divided by the first, less 1.
     total_return: float
-    #: Return of the portfolio less that of the benchmark.
+    #: Return of the portfolio less the return of the benchmark.
     excess_return: float
-    #: Covariance of the returns with those of the comparison, divided by the variance of the returns of the comparison.
+    #: Covariance of the returns with the returns of the reference, divided by the variance of the returns of the reference.
     beta: float
     #: Correlation of the returns.
     correlation: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Return variant of the benchmark; raw for a column other than CLOSE.
+    #: Return variant of the benchmark; `raw` for a column other than CLOSE.
     return_variant: t.Literal["price", "total", "net", "raw"]
 
 
@@ -10209,11 +10209,11 @@ class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
 
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
-    #: Securities of the row. Default: all.
+    #: Securities of the constraint. Default: all securities.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -10222,18 +10222,18 @@ class _RelativePositionBoundsRow(t.TypedDict):
 
 
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: RelativePositionBoundsParams
 
 
 class RelaxEntry(t.TypedDict):
-    """Constraint row with the limits to try if the problem is infeasible."""
+    """Constraint with the limits that are tried if the problem is infeasible."""
 
-    #: Id of the constraint row that is relaxed.
+    #: Id of the constraint that is relaxed.
     row: str
-    #: Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.
+    #: Limits that are tried in order. A number replaces the main limit of the constraint, and an object replaces the parameters that it contains.
     steps: t.Sequence[t.Union[float, t.Mapping[str, t.Any]]]
 
 
@@ -10242,7 +10242,7 @@ class RenderCollection(t.TypedDict):
     renders: t.Sequence[RenderResult]
     #: Number of renders that match, on all pages.
     total: int
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -10256,66 +10256,66 @@ class RenderJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RenderResult]
 
 
 class _RenderRequest(t.TypedDict):
-    #: A stored template, or a built-in such as FACTSHEET-A4.
+    #: Id of a stored template, or of a built-in template such as FACTSHEET-A4.
     template_id: str
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.
+    #: Index or strategy whose latest run is shown by the blocks without an `index_id`, and by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.
     index_id: t.Optional[str]
-    #: Several indices in one document, each on a new page; instead of index_id.
+    #: Several indices in one document, each on a new page. Replaces index_id.
     index_ids: t.Optional[t.Sequence[str]]
-    #: Run of each index or strategy of the report. Default: the newest.
+    #: Run of each index or strategy of the report. Default: the newest run.
     run_ids: t.Optional[t.Mapping[str, str]]
 
 
 class RenderResult(t.TypedDict):
-    #: The PDF is fetched from GET /reports/renders/{render_id}.
+    #: GET /reports/renders/{render_id} returns the PDF.
     render_id: str
     #: The template.
     template_id: str
     #: Display name.
     name: str
-    #: Requested index; null for several indices and for a template that names its index.
+    #: Requested index. Null for several indices, and for a template whose blocks have an index.
     index_id: t.Optional[str]
     #: Number of blocks.
     blocks: int
     #: Size of the rendered document.
     bytes: int
-    #: Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.
+    #: Time of the rendering, ISO-8601 UTC with offset. It is not a date of the content.
     rendered_at: str
     #: Number of pages.
     pages: int
@@ -10325,9 +10325,9 @@ class RenderStep(t.TypedDict):
     """Renders a report of each index as PDF and keeps it with the day for delivery."""
 
     type: t.Literal["render"]
-    #: A stored template, or a built-in such as FACTSHEET-A4.
+    #: Id of a stored template, or of a built-in template such as FACTSHEET-A4.
     template_id: str
-    #: Indices of the plan that have the report. Default: all.
+    #: Indices of the plan that have this report. Default: all indices.
     indices: t.Optional[t.Sequence[str]]
     #: Pattern of the file name.
     name: str
@@ -10335,14 +10335,14 @@ class RenderStep(t.TypedDict):
 
 class _RenderStepInput(t.TypedDict):
     type: t.Literal["render"]
-    #: A stored template, or a built-in such as FACTSHEET-A4.
+    #: Id of a stored template, or of a built-in template such as FACTSHEET-A4.
     template_id: str
 
 
 class RenderStepInput(_RenderStepInput, total=False):
     """Renders a report of each index as PDF and keeps it with the day for delivery."""
 
-    #: Indices of the plan that have the report. Default: all.
+    #: Indices of the plan that have this report. Default: all indices.
     indices: t.Optional[t.Sequence[str]]
     #: Pattern of the file name.
     name: str
@@ -10358,26 +10358,26 @@ class RepairRequest(_RepairRequest, total=False):
     store_id: str
     #: Display name.
     name: str
-    #: True: serve the new store immediately.
+    #: True serves the new store immediately.
     activate: bool
 
 
 class Replacement(t.TypedDict):
-    #: Effective date, at the close.
+    #: Effective date. The change takes effect at its close.
     date: str
-    #: `next_ranked`: the best-ranked security that the last review left out, for a constituent that left; `reserve`: the first security of `events.reserve` with a price, for a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
+    #: `next_ranked`: the best-ranked security that the last review did not select replaced a constituent that left; `reserve`: the first security of `events.reserve` with a price replaced a constituent that left; `fast_exit`: `events.fast_exit` removed a constituent that was ranked too low; `fast_entry`: `events.fast_entry` added a new security that was ranked high enough.
     rule: t.Literal["next_ranked", "reserve", "fast_exit", "fast_entry"]
     #: Security that entered.
     entered: str
-    #: Constituent that it replaced.
+    #: Constituent that left.
     left: str
     #: Session whose data was used.
     decision_date: str
-    #: Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list.
+    #: Session whose data ranked the security. For `next_ranked`, the reference date of the review that did not select it. Null for a reserve list.
     ranked_on: t.Optional[str]
-    #: Rank of the security that entered. For `next_ranked`: among the securities that the review excluded. For `reserve`: its position in the list. Otherwise: by the datapoint of the rule.
+    #: Rank of the security that entered. For `next_ranked`, the rank among the securities that the review did not select. For `reserve`, the position in the list. Otherwise the rank by the datapoint of the rule.
     rank: int
-    #: Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value.
+    #: Rank of the constituent by the same datapoint. Null if it left because of an event such as a merger, or has no value.
     left_rank: t.Optional[int]
 
 
@@ -10389,35 +10389,35 @@ class ReplayJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[ReplayView]
 
 
@@ -10426,7 +10426,7 @@ class ReplayView(t.TypedDict):
     index_id: str
     #: True if all stored data of the run was reproduced bit for bit.
     equal: bool
-    #: First difference; null if they are equal.
+    #: First difference; null if the results are equal.
     first_difference: t.Optional[RunDifference]
     #: True if both runs have the same run_hash.
     inputs_equal: bool
@@ -10438,20 +10438,20 @@ class ReplayView(t.TypedDict):
     stored_engine_version: str
     #: Running engine.
     replayed_engine_version: str
-    #: Hash of the store of the run.
+    #: Content hash of the store of the run.
     stored_content_hash: str
-    #: Hash of the store that is served.
+    #: Content hash of the served store.
     replayed_content_hash: str
-    #: True if the stored definition has changed since; the replay uses the definition of the run.
+    #: True if the stored definition has changed since the run. The replay uses the definition of the run.
     definition_changed: bool
     #: Time of the stored run.
     run_at: t.Optional[str]
 
 
-#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+#: `bar_chart`: Bars of figures of a run, or of values in the template. `chart`: Lines of a run over time. Levels are in one panel. Other lines have separate panels below it. `header`: Header of a report: a large title (default: the name of the index) and a subtitle. It also shows the last date, currency, return variant, price basis, transaction cost and state of the run. `stat_grid`: Figures of a run in a grid, or values in the template. `table`: Table of a run, or a table in the template. `text`: Paragraphs, separated by empty lines. Supported markup: `**bold**`, lists of lines that begin with `- ` or `* `, and numbered lists with `1. `.
 ReportBlock = t.Union["BarChartBlock", "ChartBlock", "HeaderBlock", "StatGridBlock", "TableBlock", "TextBlock"]
 
-#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have separate panels below it. `header`: The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: Table of a run, or one given by the template. `text`: Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+#: `bar_chart`: Bars of figures of a run, or of values in the template. `chart`: Lines of a run over time. Levels are in one panel. Other lines have separate panels below it. `header`: Header of a report: a large title (default: the name of the index) and a subtitle. It also shows the last date, currency, return variant, price basis, transaction cost and state of the run. `stat_grid`: Figures of a run in a grid, or values in the template. `table`: Table of a run, or a table in the template. `text`: Paragraphs, separated by empty lines. Supported markup: `**bold**`, lists of lines that begin with `- ` or `* `, and numbered lists with `1. `.
 ReportBlockInput = t.Union["BarChartBlockInput", "ChartBlockInput", "HeaderBlockInput", "StatGridBlockInput", "TableBlockInput", "TextBlockInput"]
 
 class ReportPage(t.TypedDict):
@@ -10475,34 +10475,34 @@ class ReportPageInput(t.TypedDict, total=False):
 class ReportTemplateCollection(t.TypedDict):
     #: Stored templates by id.
     templates: t.Sequence[ReportTemplateDocument]
-    #: Templates generated from a run; they cannot be edited.
+    #: Templates that are generated from a run. They cannot be edited.
     built_in: t.Sequence[str]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class ReportTemplateDocument(t.TypedDict):
-    #: Used in the URL.
+    #: Id of the template, which is part of its URL.
     template_id: str
     #: Title of the rendered report.
     name: str
-    #: Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.
+    #: Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered.
     blocks: t.Sequence[ReportBlock]
     #: Size, orientation and margin of the pages.
     page: ReportPage
 
 
 class _ReportTemplateDocumentInput(t.TypedDict):
-    #: Used in the URL.
+    #: Id of the template, which is part of its URL.
     template_id: str
     #: Title of the rendered report.
     name: str
 
 
 class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
-    #: Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.
+    #: Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered.
     blocks: t.Sequence[ReportBlockInput]
     #: Size, orientation and margin of the pages.
     page: ReportPageInput
@@ -10523,42 +10523,42 @@ class RerunJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RerunView]
 
 
 class RerunRequest(t.TypedDict, total=False):
-    #: Id of the rerun. Default: a generated one.
+    #: Id of the rerun. Default: a generated id.
     rerun_id: t.Optional[str]
-    #: Indices and strategies, at most 10000; duplicates count once. Null: all with a stored run.
+    #: Indices and strategies, at most 10000. Duplicates are counted once. Null: all indices and strategies with a stored run.
     ids: t.Optional[t.Sequence[str]]
 
 
@@ -10577,7 +10577,7 @@ class RerunRow(t.TypedDict):
     extended_from: t.Optional[str]
     #: Reason why the stale run was not extended; null if it was extended, or if the index was not run again.
     full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "member_change", "default_changed", "overlay", "file_rewritten", "parted", "rewritten"]]
-    #: Set only if refused: the error of its backtest.
+    #: Error of the backtest; only if it was refused.
     error: t.Optional[ErrorDetail]
 
 
@@ -10590,7 +10590,7 @@ class RerunRows(t.TypedDict):
     block: int
     #: Number of blocks.
     blocks: int
-    #: In the order of the ids.
+    #: Rows in the order of the ids.
     rows: t.Sequence[RerunRow]
 
 
@@ -10605,20 +10605,20 @@ class RerunView(t.TypedDict):
     current: int
     #: Number of ids that cannot be run.
     refused: int
-    #: In the order of the ids: the first 2000. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.
+    #: Rows in the order of the ids: the first 2000. GET /analytics/reruns/{rerun_id}/rows returns all rows in blocks.
     rows: t.Sequence[RerunRow]
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
 
 
 class ResampledFrontierPoints(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Means of the weights over the draws, for securities with a weight.
+    #: Mean weights over the draws, for securities with a weight.
     weights: t.Mapping[str, float]
     #: Standard deviations of the weights over the draws, for the same securities.
     spread: t.Mapping[str, float]
@@ -10632,11 +10632,11 @@ class ResampledFrontier(t.TypedDict):
 
 
 class Resampling(t.TypedDict, total=False):
-    """A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves."""
+    """Frontier that is averaged over draws from the estimated moments, in addition to the frontier of the estimates."""
 
     #: Number of histories drawn.
     draws: int
-    #: Equal seeds give equal draws, on any number of workers.
+    #: Seed of the draws. Equal seeds give equal draws, for any number of workers.
     seed: int
     #: Number of returns in each history. Null: the number in the window.
     sessions: t.Optional[int]
@@ -10657,11 +10657,11 @@ class RestateFacts(t.TypedDict):
     kind: t.Literal["restate"]
     #: The index, or the strategy of a run.
     index_id: str
-    #: Run that gives the closes.
+    #: Run that contains the closes.
     run_id: str
-    #: Closes published for the first time.
+    #: Number of closes that were published for the first time.
     published: int
-    #: Closes published again.
+    #: Number of closes that were published again.
     restated: int
     #: First date.
     first: str
@@ -10669,7 +10669,7 @@ class RestateFacts(t.TypedDict):
     last: str
     #: Levels of the last date.
     close: ApprovedLevels
-    #: Published close before it; null if there is none.
+    #: Published close before the first new close; null if there is none.
     previous: t.Optional[ApprovedClose]
     #: Restated dates on which a level changes by more than rounding (1e-12).
     levels_changed: int
@@ -10682,15 +10682,15 @@ class RestateFacts(t.TypedDict):
 
 
 class ReturnStatistics(t.TypedDict):
-    #: sqrt(sessions of a year x mean of min(return, 0)^2). A fraction.
+    #: sqrt(sessions per year x mean of min(return, 0)^2). A fraction.
     downside_volatility: float
-    #: Mean return x sessions of a year / downside volatility; null without a fall.
+    #: Mean return x sessions per year / downside volatility; null if no return is negative.
     sortino_ratio: t.Optional[float]
-    #: Mean loss of the worst 5 % of the sessions, whose number is rounded up; positive for a loss. A fraction.
+    #: Mean loss of the worst 5 % of the sessions (their number is rounded up); positive for a loss. A fraction.
     cvar_95: float
-    #: Third central moment over the population standard deviation cubed; null without variation.
+    #: Third central moment divided by the cubed population standard deviation; null without variation.
     skewness: t.Optional[float]
-    #: Share of the sessions with a return above 0. A fraction.
+    #: Fraction of the sessions with a positive return. A fraction.
     hit_rate: float
     #: Best session. A fraction.
     best_return: float
@@ -10699,59 +10699,59 @@ class ReturnStatistics(t.TypedDict):
 
 
 class ReturnsUncertainty(t.TypedDict):
-    """Uncertainty set around the stated expected returns."""
+    """Uncertainty set around the expected returns."""
 
-    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
+    #: Form of the set: an ellipsoid of joint errors that are correlated like the returns, an ellipsoid of independent errors, or an interval for each security.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
+    #: Size of the set in standard errors of expected returns: of any portfolio, or, for a box, of each security.
     radius: float
-    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
+    #: Number of returns that determines the standard error, which is the volatility times the square root of (sessions per year (252 or 365) divided by this number). Null: the number of returns in the window.
     sessions: t.Optional[int]
 
 
 class _ReturnsUncertaintyInput(t.TypedDict):
-    #: Size of the set, in standard errors of expected returns: of any portfolio, or, for a box, of each security.
+    #: Size of the set in standard errors of expected returns: of any portfolio, or, for a box, of each security.
     radius: float
 
 
 class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
-    """Uncertainty set around the stated expected returns."""
+    """Uncertainty set around the expected returns."""
 
-    #: Joint errors of the securities within an ellipsoid, correlated like the returns; the same with independent errors; or an interval for each security.
+    #: Form of the set: an ellipsoid of joint errors that are correlated like the returns, an ellipsoid of independent errors, or an interval for each security.
     set: t.Literal["ellipsoid", "diagonal", "box"]
-    #: Number of returns whose mean is as certain as an expected return: a standard error is the volatility times the root of the sessions of a year (252 or 365) over this number. Null: the number in the window.
+    #: Number of returns that determines the standard error, which is the volatility times the square root of (sessions per year (252 or 365) divided by this number). Null: the number of returns in the window.
     sessions: t.Optional[int]
 
 
 class _ReviewSpec(t.TypedDict):
-    #: Snapshots name it; `rebalance` is the one of the document itself.
+    #: Id of the review, which snapshots state. `rebalance` is the review of the document itself.
     id: str
     #: Schedule, in the form of `rebalance` of the document.
     schedule: RebalanceSpec
-    #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
+    #: Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares).
     scope: t.Literal["membership", "weights", "shares"]
 
 
 class ReviewSpec(_ReviewSpec, total=False):
-    #: Default: that of the pipeline.
+    #: Default: the value of the pipeline.
     selection: t.Sequence[RuleSpec]
-    #: Default: that of the pipeline.
+    #: Default: the value of the pipeline.
     weighting: WeightingSpec
 
 
 class _ReviewSpecInput(t.TypedDict):
-    #: Snapshots name it; `rebalance` is the one of the document itself.
+    #: Id of the review, which snapshots state. `rebalance` is the review of the document itself.
     id: str
-    #: Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).
+    #: Select securities and set weights again (membership), set the weights of the current constituents again (weights), or only update share counts and free float (shares).
     scope: t.Literal["membership", "weights", "shares"]
 
 
 class ReviewSpecInput(_ReviewSpecInput, total=False):
     #: Schedule, in the form of `rebalance` of the document.
     schedule: RebalanceSpecInput
-    #: Default: that of the pipeline.
+    #: Default: the value of the pipeline.
     selection: t.Sequence[RuleSpecInput]
-    #: Default: that of the pipeline.
+    #: Default: the value of the pipeline.
     weighting: WeightingSpecInput
 
 
@@ -10759,34 +10759,34 @@ class _RiskControlOverlay(t.TypedDict):
     type: t.Literal["risk_control"]
     #: Annual volatility of the overlay.
     target: float
-    #: Half-lives of the weights of squared returns, in sessions; the largest volatility is used.
+    #: Half-lives of the weights of squared returns, in sessions. The largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
-    #: Number of sessions whose squared returns are averaged, instead of half-lives.
+    #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
     #: Largest fraction in the index: 1.5 is 150 %.
     max_leverage: float
-    #: Number of sessions between the last return that is used and the exposure.
+    #: Number of sessions between the last return in the volatility and the exposure.
     lag: int
-    #: Series of the store with the interest rate of cash, percent a year; null: no interest.
+    #: Series of the store with the interest rate of cash, in percent per year; null for no interest.
     cash: t.Optional[str]
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class RiskControlOverlay(_RiskControlOverlay, total=False):
-    """Exposure to the index with a target volatility, the rest in cash."""
+    """The index with a target volatility. The rest is invested in cash."""
 
-    #: Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.
+    #: The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0.
     tolerance: float
     #: Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.
     max_change: float
-    #: Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.
+    #: Dates on which the exposure can change: after every close, or after the last close of a month. Default: daily.
     review: t.Literal["daily", "monthly"]
-    #: Spread over the rate, for borrowing at an exposure above 1. Default: 0.
+    #: Spread over the rate, for borrowed money at an exposure above 1. Default: 0.
     spread_bps: float
     #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
-    #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
+    #: Number of sessions per year, with which a volatility is annualised. Default: 252, or 365 on a calendar that trades every day.
     annualisation: int
 
 
@@ -10797,44 +10797,44 @@ class _RiskControlOverlayInput(t.TypedDict):
 
 
 class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
-    """Exposure to the index with a target volatility, the rest in cash."""
+    """The index with a target volatility. The rest is invested in cash."""
 
-    #: Half-lives of the weights of squared returns, in sessions; the largest volatility is used.
+    #: Half-lives of the weights of squared returns, in sessions. The largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
-    #: Number of sessions whose squared returns are averaged, instead of half-lives.
+    #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
     #: Largest fraction in the index: 1.5 is 150 %.
     max_leverage: float
-    #: Number of sessions between the last return that is used and the exposure.
+    #: Number of sessions between the last return in the volatility and the exposure.
     lag: int
-    #: Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.
+    #: The exposure changes only if the target exposure differs from it by more than this value: 0.05 is 5 percentage points. Default: 0.
     tolerance: float
     #: Maximum change of the exposure at one review: 0.1 is 10 percentage points. Default: unlimited.
     max_change: float
-    #: Dates on which the exposure may change: after every close, or after the last one of a month. Default: daily.
+    #: Dates on which the exposure can change: after every close, or after the last close of a month. Default: daily.
     review: t.Literal["daily", "monthly"]
-    #: Series of the store with the interest rate of cash, percent a year; null: no interest.
+    #: Series of the store with the interest rate of cash, in percent per year; null for no interest.
     cash: t.Optional[str]
-    #: Spread over the rate, for borrowing at an exposure above 1. Default: 0.
+    #: Spread over the rate, for borrowed money at an exposure above 1. Default: 0.
     spread_bps: float
     #: Cost of changes of exposure at the close, in basis points of the traded amount. Default: 0.
     cost_bps: float
-    #: Days of a year.
+    #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
-    #: Sessions of a year, by which a volatility is annualised. Default: 252, and 365 on a calendar that trades every day.
+    #: Number of sessions per year, with which a volatility is annualised. Default: 252, or 365 on a calendar that trades every day.
     annualisation: int
 
 
 class RiskDecomposition(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
-    #: Share of each factor in the factor variance; may be negative.
+    #: Fraction of the factor variance that the factor contributes. It can be negative.
     contributions: t.Mapping[str, float]
-    #: Share of the factors in the total variance.
+    #: Fraction of the total variance that the factors explain.
     factor_share: float
-    #: Variance explained by the factors.
+    #: Variance that the factors explain.
     factor_variance: float
     #: Specific variance of the securities.
     specific_variance: float
@@ -10842,11 +10842,11 @@ class RiskDecomposition(t.TypedDict):
     total_variance: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: Residual, of the size of rounding errors.
+    #: Residual, which contains only rounding errors.
     residual: float
     #: True if the residual is within its tolerance.
     reconciles: bool
-    #: Source of the factors; for a stored model its estimator, or imported.
+    #: Source of the factors. For a stored model, its estimator, or `imported`.
     model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
     #: Its factors.
     factors: t.Sequence[str]
@@ -10858,7 +10858,7 @@ class RiskDecomposition(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: Date of the weights.
     as_of: str
-    #: Share of the gross active weight that the figures cover.
+    #: Fraction of the gross active weight that the figures cover.
     covered_weight: float
     #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
@@ -10866,24 +10866,24 @@ class RiskDecomposition(t.TypedDict):
     risk_estimator: t.Optional[t.Literal["statistical", "industries", "styles"]]
     #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels, at which the estimation period starts.
+    #: First date of the levels of the run. The estimation period begins on this date.
     window_start: t.Optional[str]
-    #: Last date of the run's levels.
+    #: Last date of the levels of the run.
     window_end: t.Optional[str]
-    #: `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.
+    #: `LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.
     findings: t.Sequence[Finding]
 
 
 class RiskDiagnosticsPayload(t.TypedDict):
     #: Number of securities.
     assets: int
-    #: Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.
+    #: Number of sessions after incomplete sessions were excluded; for a model by identifiers, number of days of the data. 0 for an imported model.
     observations: int
-    #: Mean off-diagonal correlation of the served matrix; 0 for a single security.
+    #: Mean off-diagonal correlation of the returned matrix; 0 for a single security.
     average_correlation: float
-    #: Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision.
+    #: Largest eigenvalue divided by the smallest. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest eigenvalue. Such a matrix has no inverse to working precision.
     condition_number: float
-    #: Weight on the target; 0 is the sample covariance, null without a target.
+    #: Weight of the target. 0 is the sample covariance; null if there is no target.
     intensity: t.Optional[float]
     #: True if no eigenvalue is negative.
     positive_semi_definite: bool
@@ -10904,9 +10904,9 @@ class _RiskEstimator(t.TypedDict):
     lags: int
     #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
+    #: Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
+    #: Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
@@ -10919,7 +10919,7 @@ class RiskEstimator(_RiskEstimator, total=False):
 
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
+    #: Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
 
 
@@ -10930,7 +10930,7 @@ class RiskEstimatorInput(t.TypedDict, total=False):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
+    #: Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
     #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
@@ -10938,9 +10938,9 @@ class RiskEstimatorInput(t.TypedDict, total=False):
     lags: int
     #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
+    #: Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
+    #: Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights.
     half_life: t.Optional[float]
@@ -10951,34 +10951,34 @@ class RiskEstimatorInput(t.TypedDict, total=False):
 class RiskModelCollection(t.TypedDict):
     #: Summaries by id.
     risk_models: t.Sequence[RiskModelSummary]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class RiskModelImport(t.TypedDict):
-    #: Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.
+    #: Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`.
     units: t.Literal["annual", "daily"]
-    #: Sessions of a year. Read with daily units.
+    #: Number of sessions per year, for daily units.
     annualisation: int
-    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.
+    #: True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors.
     repair: bool
-    #: One model per date, ascending: all covariances, or all factor models of the same factors.
+    #: One model per date, ascending. All models consist of covariances, or all models are factor models with the same factors.
     models: t.Sequence[ImportedModelDate]
 
 
 class _RiskModelImportInput(t.TypedDict):
-    #: Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.
+    #: Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`.
     units: t.Literal["annual", "daily"]
-    #: One model per date, ascending: all covariances, or all factor models of the same factors.
+    #: One model per date, ascending. All models consist of covariances, or all models are factor models with the same factors.
     models: t.Sequence[ImportedModelDate]
 
 
 class RiskModelImportInput(_RiskModelImportInput, total=False):
-    #: Sessions of a year. Read with daily units.
+    #: Number of sessions per year, for daily units.
     annualisation: int
-    #: Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.
+    #: True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors.
     repair: bool
 
 
@@ -10987,9 +10987,9 @@ class RiskModelImportResult(t.TypedDict):
     model_id: str
     #: Securities of all dates.
     assets: int
-    #: In the order of the model; empty for covariances.
+    #: Factors in the order of the model; empty for covariances.
     factors: t.Sequence[str]
-    #: Terms and dates.
+    #: Settings and dates of the model.
     imported: ImportedModelPayload
     #: SHA-256 of securities, dates and matrices.
     content_hash: str
@@ -11005,66 +11005,66 @@ class RiskModelJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RiskModelView]
 
 
 class RiskModelRequest(t.TypedDict, total=False):
-    #: Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar.
+    #: Securities of the estimate. Duplicates are counted once. Empty: the securities of index_id. The sessions are the days on which at least one of the securities has a price on any exchange, not the sessions of a calendar.
     identifiers: t.Sequence[str]
-    #: Use the last holdings in the latest run of this index; sessions are those of the calendar of the index.
+    #: Index whose latest run provides the securities: its last holdings. The sessions are those of the calendar of the index.
     index_id: t.Optional[str]
     #: First day of the window. Default: the whole stored history.
     start: t.Optional[Date]
     #: Last day of the window.
     end: t.Optional[Date]
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
     #: `shrinkage`: a sample covariance shrunk towards a target; `nonlinear`: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf; `gerber`: joint moves beyond a threshold; `denoised`: eigenvalues below the Marchenko-Pastur edge replaced by their mean; `newey_west`: weighted by half_life, with autocovariances; `statistical`: principal components as factors; `industries`: market and SECTOR as factors; `styles`: these and size, value, momentum, volatility, liquidity, quality and dividend.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
+    #: Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
     #: Size of a joint move in standard deviations. Default: 0.5. Read by gerber.
     threshold: float
     #: Number of autocovariances. Default: 5. Read by newey_west.
     lags: int
-    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
+    #: Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
     #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
+    #: True replaces negative eigenvalues by 0 if the result is not positive semi-definite. The diagonal does not change.
     repair: bool
-    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
+    #: Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -11090,7 +11090,7 @@ class RiskModelSummary(t.TypedDict):
 class _RiskModelView(t.TypedDict):
     #: The risk model.
     model_id: str
-    #: Securities with an estimate, ascending: the order of the frames.
+    #: Securities with an estimate, ascending. This is the order of the matrices.
     asset_ids: t.Sequence[str]
     #: Correlation matrix, symmetric with a unit diagonal.
     correlation: TableFrame
@@ -11100,9 +11100,9 @@ class _RiskModelView(t.TypedDict):
     volatilities: t.Mapping[str, float]
     #: Diagnostics of the estimate.
     diagnostics: RiskDiagnosticsPayload
-    #: Bound in the request.
+    #: Bound of the window in the request.
     start: t.Optional[str]
-    #: Bound in the request.
+    #: Bound of the window in the request.
     end: t.Optional[str]
     #: Excluded securities, with the reason.
     excluded: t.Mapping[str, str]
@@ -11119,9 +11119,9 @@ class _RiskModelView(t.TypedDict):
 
 
 class RiskModelView(_RiskModelView, total=False):
-    #: Factors of the estimators statistical, industries and styles; otherwise absent.
+    #: Factors of the estimators statistical, industries and styles. Absent for other estimators.
     factor_model: FactorModelPayload
-    #: Terms and dates of an imported model; otherwise absent.
+    #: Settings and dates of an imported model. Absent for other models.
     imported: ImportedModelPayload
     #: Date of the returned model; absent for an estimated model.
     date: str
@@ -11132,18 +11132,18 @@ class _RiskParityObjective(t.TypedDict):
 
 
 class RiskParityObjective(_RiskParityObjective, total=False):
-    """Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility."""
+    """Risk contributions that equal the budgets. The solution maximises the ratio of the geometric mean of the weights (weighted by budget) to the volatility."""
 
-    #: Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget.
+    #: Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget.
     budgets: t.Optional[t.Mapping[str, float]]
-    #: Reference column whose groups have budgets.
+    #: Reference column with the groups that have budgets.
     budget_field: str
 
 
 class RiskPayload(t.TypedDict):
     #: Annualised standard deviation of returns.
     volatility: float
-    #: Share of the weights that the estimate covers.
+    #: Fraction of the weights that the estimate covers.
     covered_weight: float
     #: Stored risk model; null for a model estimated over the window of the run.
     risk_model: t.Optional[str]
@@ -11151,9 +11151,9 @@ class RiskPayload(t.TypedDict):
     risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
     #: Securities without an estimate.
     uncovered: t.Sequence[str]
-    #: First date of the run's levels, at which the estimation period starts.
+    #: First date of the levels of the run. The estimation period begins on this date.
     window_start: t.Optional[str]
-    #: Last date of the run's levels.
+    #: Last date of the levels of the run.
     window_end: t.Optional[str]
 
 
@@ -11165,52 +11165,52 @@ class RiskValidationJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RiskValidationView]
 
 
 class RiskValidationRequest(t.TypedDict, total=False):
-    #: First day of a forecast. Default: the first with a whole window before it.
+    #: First day of a forecast. Default: the first day with a whole window before it.
     start: t.Optional[Date]
     #: Last outcome date.
     end: t.Optional[Date]
     #: Number of returns in each forecast, up to its day.
     sessions: int
-    #: Number of sessions of an outcome, and from one forecast to the next: outcomes do not overlap.
+    #: Number of sessions of an outcome, and of the interval between forecasts. Outcomes therefore do not overlap.
     horizon: int
-    #: Index whose weights on each day of its latest run are a portfolio. Default: that of the estimate, if any.
+    #: Index whose weights on each day of its latest run are a portfolio. Default: the index of the estimate, if there is one.
     index_id: t.Optional[str]
-    #: Number of random portfolios of at most 20 securities each, and of the same relative to the equally weighted one.
+    #: Number of random portfolios of at most 20 securities, and of random portfolios relative to the equally weighted portfolio.
     random: int
-    #: Number of eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on.
+    #: Number of eigenvectors of each covariance that are used as portfolios, evenly spaced from the largest eigenvalue.
     eigenportfolios: int
     #: Seed of the random portfolios.
     seed: int
@@ -11225,9 +11225,9 @@ class _RiskValidationViewSettings(t.TypedDict):
     lags: int
     #: Target of the shrinkage. Read by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; 0 gives the sample covariance, null to use intensity_method. Read by shrinkage.
+    #: Weight of the target. With 0, the result is the sample covariance. Null uses intensity_method. Read by shrinkage.
     intensity: t.Optional[float]
-    #: Ignored if intensity is given. `shape`: securities / (securities + observations); `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
+    #: Method of the intensity; ignored if intensity is present. `shape`: securities / (securities + observations). `ledoit_wolf`: the analytic intensity of the data. Read by shrinkage.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
     #: Sessions after which the weight of an observation halves. Default: equal weights. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
@@ -11236,7 +11236,7 @@ class _RiskValidationViewSettings(t.TypedDict):
 class RiskValidationViewSettings(_RiskValidationViewSettings, total=False):
     #: Number of principal components. Default: 10. Read by statistical.
     factors: int
-    #: Number of samples drawn to adjust eigenvalues for their bias, as in USE4: of the factor covariance by industries and styles, of the covariance by newey_west. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
+    #: Number of samples that are drawn to adjust eigenvalues for their bias, as in USE4. With industries and styles, the eigenvalues of the factor covariance are adjusted; with newey_west, those of the covariance. 200 are sufficient. Default: no adjustment. Read by newey_west, industries and styles.
     eigenvalue_simulations: int
 
 
@@ -11247,7 +11247,7 @@ class RiskValidationView(t.TypedDict):
     settings: RiskValidationViewSettings
     #: Number of returns of each forecast.
     sessions: int
-    #: Sessions of an outcome.
+    #: Number of sessions of an outcome.
     horizon: int
     #: Index whose weights are tested as a portfolio.
     index_id: t.Optional[str]
@@ -11263,7 +11263,7 @@ class RiskValidationView(t.TypedDict):
     families: t.Sequence[ValidatedFamily]
     #: Each portfolio over all of its forecasts.
     portfolios: t.Sequence[ValidatedPortfolio]
-    #: By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family.
+    #: Rows by day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; root mean square of the standardised outcomes of each family.
     by_date: TableFrame
 
 
@@ -11272,7 +11272,7 @@ class RollResponse(t.TypedDict):
     index_id: str
     #: The resolved date.
     as_of: str
-    #: Level of the underlying.
+    #: Level of the underlying index.
     spot: float
     #: Expiry of the contract that is sold.
     front_expiry: str
@@ -11284,18 +11284,18 @@ class RollResponse(t.TypedDict):
     back_price: float
     #: Sum of the discrete dividends up to the front expiry.
     front_dividend_points: float
-    #: Up to the back expiry.
+    #: Sum of the discrete dividends up to the back expiry.
     back_dividend_points: float
-    #: Back less front.
+    #: Price of the back contract less price of the front contract.
     roll_cost: float
-    #: Positive in backwardation, negative in contango.
+    #: Roll yield: positive in backwardation, negative in contango.
     annualised_roll: float
 
 
 class RollingRiskView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -11303,34 +11303,34 @@ class RollingRiskView(t.TypedDict):
     window: t.Optional[int]
     #: Sessions after which the weight of a return halves; null with a window.
     half_life: t.Optional[float]
-    #: The tracked index, or a benchmark.
+    #: Reference of the comparison: the tracked index, or a benchmark.
     against: t.Literal["index", "benchmark"]
     #: Id of the benchmark; null if the index is the reference.
     benchmark_id: t.Optional[str]
-    #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.
+    #: Annualised figures by date: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, and beta and correlation to the reference. A benchmark is compared on the common dates.
     risk: TableFrame
 
 
 class RoundingSpec(t.TypedDict, total=False):
-    #: Decimals of published, exported and printed levels. They are computed in full precision. Unit: decimals.
+    #: Decimals of published, exported and printed levels. The calculation uses full precision. Unit: decimals.
     level: int
-    #: Decimals of the divisor in the calculation, whenever it changes. Unit: decimals.
+    #: Decimals of the divisor in the calculation. It is rounded whenever it changes. Unit: decimals.
     divisor: int
-    #: Decimals of index shares in the calculation, whenever they change. Requires base_market_value. Unit: decimals.
+    #: Decimals of index shares in the calculation. They are rounded whenever they change. Requires base_market_value. Unit: decimals.
     shares: int
-    #: Decimals of published, exported and printed weights. They are computed in full precision. Unit: decimals.
+    #: Decimals of published, exported and printed weights. The calculation uses full precision. Unit: decimals.
     weights: int
 
 
 class RuleFallback(t.TypedDict):
-    #: Used if the previous parameters keep fewer securities than this.
+    #: The parameters are used if the previous parameters keep fewer securities than this number.
     when_fewer_than: int
-    #: Parameters that replace those of the rule; the others stay.
+    #: Parameters that replace parameters of the rule. All other parameters do not change.
     params: t.Mapping[str, t.Any]
 
 
 class _RuleSpec(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     #: Rule class; see /indices/rule-types.
     type: str
@@ -11339,12 +11339,12 @@ class _RuleSpec(t.TypedDict):
 
 
 class RuleSpec(_RuleSpec, total=False):
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class _RuleSpecInput(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     #: Rule class; see /indices/rule-types.
     type: str
@@ -11353,7 +11353,7 @@ class _RuleSpecInput(t.TypedDict):
 class RuleSpecInput(_RuleSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -11364,7 +11364,7 @@ class RuleTypes(t.TypedDict):
     weighting: t.Sequence[TypeSpec]
     #: Functions of expressions.
     functions: t.Sequence[FunctionSpec]
-    #: The other fields of a definition, by part.
+    #: All other fields of a definition, by section.
     fields: DefinitionFields
 
 
@@ -11381,11 +11381,11 @@ class RunDifference(t.TypedDict):
     replayed: t.Optional[t.Union[float, str]]
 
 
-#: An index or strategy (its newest run), or one of its runs as ID@RUN.
+#: Id of an index or strategy (its newest run), or one of its runs as ID@RUN.
 RunOf = str
 
 class RunStep(t.TypedDict):
-    """Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends."""
+    """Runs every index of the plan with a stored run that is stale or ends before the session, with the settings of that run. Parents are run before derived indices, overlays and blends."""
 
     type: t.Literal["run"]
 
@@ -11393,16 +11393,16 @@ class RunStep(t.TypedDict):
 class RunSummaryCollection(t.TypedDict):
     #: One row per run, by id.
     summaries: t.Sequence[RunSummaryRow]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class RunSummaryRow(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -11410,9 +11410,9 @@ class RunSummaryRow(t.TypedDict):
     name: str
     #: Time of the run, ISO-8601 UTC with offset.
     run_at: t.Optional[str]
-    #: Last date of the run's levels.
+    #: Last date of the levels of the run.
     end: str
-    #: Index points on that date; for a strategy its level, 100 at the start.
+    #: Level in index points on that date; for a strategy, its level (100 at the start).
     level: float
     #: Return variant of the levels.
     return_variant: t.Literal["price", "total", "net"]
@@ -11420,15 +11420,15 @@ class RunSummaryRow(t.TypedDict):
     day_return: t.Optional[float]
     #: Return since the last date of the previous calendar year, or since the first date of the run. A fraction.
     year_to_date: float
-    #: Annualised standard deviation of the returns of the last year (252, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
+    #: Annualised standard deviation of the returns of the last year (252 returns, or 365 if the calendar trades every day), or of all returns if there are fewer. A fraction.
     volatility: float
-    #: Last level over the first, less 1. A fraction.
+    #: Last level divided by the first, less 1. A fraction.
     total_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
-    #: Levels of the last year: every fourth date and the last.
+    #: Levels of the last year: every fourth date, and the last date.
     trace: SeriesPayload
-    #: These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs.
+    #: The same figures for the index, on the dates of the run, before trading costs but after the costs of an overlay. Null for a strategy. All other figures describe the portfolio after costs.
     index: t.Optional[IndexMoves]
     #: Date of the latest rebalance.
     last_rebalance: str
@@ -11472,15 +11472,15 @@ RunsDifferenceDataStores = t.TypedDict("RunsDifferenceDataStores", {
 
 
 class RunsDifferenceData(t.TypedDict):
-    #: Number of values that differ; null for two stores, and if an earlier content is no longer available.
+    #: Number of values that differ. Null for two stores, and if an earlier version of the data is no longer available.
     cells: t.Optional[int]
     #: The first of these values.
     first: t.Sequence[DataCell]
-    #: Rows that differ or that are in only one of the two contents; null if `cells` is null.
+    #: Number of rows that differ or that only one of the two versions contains; null if `cells` is null.
     rows: t.Optional[RunsDifferenceDataRows]
-    #: Bars of sessions after the last one of the first version; null if there are none.
+    #: Bars of sessions after the last session of the first version; null if there are none.
     appended: t.Optional[RunsDifferenceDataAppended]
-    #: Stores of the two runs; null for a run stored before this was recorded.
+    #: Data stores of the two runs; null for a run of an earlier version that does not store them.
     stores: RunsDifferenceDataStores
     #: Reason why `cells` is null; otherwise null.
     reason: t.Optional[str]
@@ -11493,20 +11493,20 @@ RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {
 
 
 class RunsDifferenceEffects(t.TypedDict):
-    #: Inputs that were exchanged, in this order.
+    #: Inputs that were replaced, in this order.
     cause: t.Literal["definition", "request", "data", "engine"]
-    #: Effect of the exchanged input on the total return.
+    #: Effect of the replaced input on the total return.
     total_return: float
 
 
 class RunsDifference(t.TypedDict):
-    #: True if both have identical dates and levels, bit for bit.
+    #: True if both runs have identical dates and levels, bit for bit.
     same_levels: bool
     #: First date on which the levels differ, or on which only one of the runs has a level.
     first_difference: t.Optional[str]
-    #: Common date with the largest relative difference; null if there is none, for example if only days were appended.
+    #: Common date with the largest relative difference. Null if there is none, for example if only days were appended.
     largest: t.Optional[RunsDifferenceLargest]
-    #: Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`.
+    #: Changes of the index or strategy. Changes of documents that it uses are under `/documents/{id}`.
     definition: t.Sequence[DocumentChange]
     #: Changes of the request, with its defaults.
     request: t.Sequence[DocumentChange]
@@ -11514,11 +11514,11 @@ class RunsDifference(t.TypedDict):
     data: RunsDifferenceData
     #: Engine versions of the two runs.
     engine: RunsDifferenceEngine
-    #: Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`.
+    #: Effects, which add up to total_return exactly. Null if a replay is impossible: see `effects_reason`.
     effects: t.Optional[t.Sequence[RunsDifferenceEffects]]
-    #: Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null.
+    #: Reason why `effects` is null: the replay was refused, or needs data that is not served or no longer available. Otherwise null.
     effects_reason: t.Optional[str]
-    #: Total return of the later run less that of the earlier, to 15 digits of the larger one.
+    #: Total return of the later run less the total return of the earlier run, to 15 digits of the larger one.
     total_return: float
 
 
@@ -11530,35 +11530,35 @@ class RunsDifferenceJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RunsDifference]
 
 
@@ -11583,18 +11583,18 @@ class SavedIndex(t.TypedDict):
 
 
 class _SavedReportTemplate(t.TypedDict):
-    #: Used in the URL.
+    #: Id of the template, which is part of its URL.
     template_id: str
     #: Title of the rendered report.
     name: str
-    #: Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.
+    #: Blocks, drawn from top to bottom. A template without blocks can be stored but not rendered.
     blocks: t.Sequence[ReportBlock]
     #: Size, orientation and margin of the pages.
     page: ReportPage
 
 
 class SavedReportTemplate(_SavedReportTemplate, total=False):
-    #: Warnings that did not prevent the save; absent when there are none.
+    #: Warnings that did not prevent the save. Absent if there are none.
     findings: t.Sequence[Finding]
 
 
@@ -11629,7 +11629,7 @@ class _ScenarioRequest(t.TypedDict):
 
 
 class ScenarioRequest(_ScenarioRequest, total=False):
-    #: Date of the composition. Default: the last of the run.
+    #: Date of the composition. Default: the last date of the run.
     as_of: t.Optional[Date]
     #: Reference column of groups and proxies.
     by: str
@@ -11678,9 +11678,9 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
 
 
 class ScenariosView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -11699,85 +11699,85 @@ class Schedule(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: True if days begin automatically.
+    #: True if days start automatically.
     enabled: bool
-    #: Indices of the family, in any order: parents are computed first.
+    #: Indices of the family, in any order. Parents are computed before the indices that depend on them.
     indices: t.Sequence[str]
-    #: Exchange whose sessions have a day.
+    #: Exchange whose sessions are the days of the schedule.
     calendar: str
-    #: Local time at which the day of a session begins.
+    #: Local time at which the day of a session starts.
     at: str
-    #: Days after the session: 1 begins on the morning after.
+    #: Number of days after the session. With 1, the day starts on the next calendar day.
     day_offset: int
-    #: Time zone of the IANA database. Default: that of the calendar.
+    #: Time zone of the IANA database. Default: the time zone of the calendar.
     time_zone: t.Optional[str]
-    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    #: Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late.
     deadline_minutes: t.Optional[int]
-    #: Minutes until the next attempt of a day that waits or is blocked.
+    #: Minutes until the next attempt of a day that is waiting or blocked.
     retry_minutes: int
-    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    #: Number of sessions that are performed after an outage. Earlier sessions are recorded as missed.
     catch_up: int
-    #: Days after the end of a day for which the service keeps its files; null keeps them permanently.
+    #: Number of days after the end of a day for which the service keeps its files; null keeps them permanently.
     keep_files_days: t.Optional[int]
-    #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
+    #: Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop).
     on_failure: t.Literal["continue", "stop"]
-    #: Steps of a day, in their order.
+    #: Steps of a day, in order.
     steps: t.Sequence[t.Union[RefreshStep, ChecksStep, RunStep, CompareStep, PublishStep, ExportStep, RenderStep, DeliverStep]]
     #: First session.
     starts_on: str
     #: The schedule.
     schedule_id: str
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
 
 
 class _ScheduleBody(t.TypedDict):
     #: Display name.
     name: str
-    #: Indices of the family, in any order: parents are computed first.
+    #: Indices of the family, in any order. Parents are computed before the indices that depend on them.
     indices: t.Sequence[str]
-    #: Exchange whose sessions have a day.
+    #: Exchange whose sessions are the days of the schedule.
     calendar: str
-    #: Local time at which the day of a session begins.
+    #: Local time at which the day of a session starts.
     at: str
-    #: Steps of a day, in their order.
+    #: Steps of a day, in order.
     steps: t.Sequence[t.Union[RefreshStepInput, ChecksStepInput, RunStep, CompareStepInput, PublishStepInput, ExportStepInput, RenderStepInput, DeliverStepInput]]
 
 
 class ScheduleBody(_ScheduleBody, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: True if days begin automatically.
+    #: True if days start automatically.
     enabled: bool
-    #: Days after the session: 1 begins on the morning after.
+    #: Number of days after the session. With 1, the day starts on the next calendar day.
     day_offset: int
-    #: Time zone of the IANA database. Default: that of the calendar.
+    #: Time zone of the IANA database. Default: the time zone of the calendar.
     time_zone: t.Optional[str]
-    #: Minutes after the beginning by which the day is to be done; one that is not is late.
+    #: Number of minutes from the start to the deadline of a day. A day that ends after its deadline is late.
     deadline_minutes: t.Optional[int]
-    #: Minutes until the next attempt of a day that waits or is blocked.
+    #: Minutes until the next attempt of a day that is waiting or blocked.
     retry_minutes: int
-    #: First session. Default: the session of the day on which the schedule is stored, or the next one.
+    #: First session. Default: the session of the day on which the schedule is stored, or the next session.
     starts_on: Date
-    #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
+    #: Number of sessions that are performed after an outage. Earlier sessions are recorded as missed.
     catch_up: int
-    #: Days after the end of a day for which the service keeps its files; null keeps them permanently.
+    #: Number of days after the end of a day for which the service keeps its files; null keeps them permanently.
     keep_files_days: t.Optional[int]
-    #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
+    #: Effect of a failed or blocked index: the index and the indices that depend on it are held back (continue), or the whole family is held back (stop).
     on_failure: t.Literal["continue", "stop"]
 
 
 class ScheduleCollection(t.TypedDict):
     #: Schedules by id.
     schedules: t.Sequence[ListedSchedule]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class ScheduleDay(t.TypedDict):
-    """The day of a session: what was planned, and what came of it."""
+    """Day of a session: its plan and its results."""
 
     #: The schedule.
     schedule_id: str
@@ -11785,31 +11785,31 @@ class ScheduleDay(t.TypedDict):
     date: str
     #: State of the day.
     state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
-    #: Why the day waits, is blocked, was skipped or missed.
+    #: Reason why the day waits, is blocked, was skipped or was missed.
     reason: t.Optional[str]
-    #: When it was to begin.
+    #: Scheduled time of the start.
     due_at: str
-    #: When it is to be done.
+    #: Deadline of the day.
     deadline_at: t.Optional[str]
-    #: True if the step was not finished by the deadline.
+    #: True if the day did not end before the deadline.
     is_late: bool
-    #: Begin of the first attempt.
+    #: Start of the first attempt.
     started_at: t.Optional[str]
-    #: When it was done, skipped or missed.
+    #: Time at which the day was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
+    #: Time at which the day resumes. Null if it has ended, and while it is running unless a decision requested another attempt.
     next_attempt_at: t.Optional[str]
-    #: Times that its steps were performed.
+    #: Number of times that its steps were performed.
     rounds: int
-    #: Version of the schedule that it follows.
+    #: Version of the schedule that the day uses.
     version: t.Optional[int]
-    #: Author of that version, in whose name closes are published.
+    #: Author of this version. Closes are published in the name of the author.
     author: str
-    #: Findings that people accepted.
+    #: Findings that people have accepted.
     waivers: t.Sequence[Waiver]
     #: Indices that are held back.
     held: t.Sequence[HeldIndex]
-    #: Steps, in their order.
+    #: Steps, in order.
     steps: t.Sequence[StepRecord]
 
 
@@ -11820,31 +11820,31 @@ class ScheduleDaySummary(t.TypedDict):
     date: str
     #: State of the day.
     state: t.Literal["waiting", "running", "blocked", "done", "skipped", "missed"]
-    #: Why the day waits, is blocked, was skipped or missed.
+    #: Reason why the day waits, is blocked, was skipped or was missed.
     reason: t.Optional[str]
-    #: When it was to begin.
+    #: Scheduled time of the start.
     due_at: str
-    #: When it is to be done.
+    #: Deadline of the day.
     deadline_at: t.Optional[str]
-    #: True if the step was not finished by the deadline.
+    #: True if the day did not end before the deadline.
     is_late: bool
-    #: Begin of the first attempt.
+    #: Start of the first attempt.
     started_at: t.Optional[str]
-    #: When it was done, skipped or missed.
+    #: Time at which the day was done, skipped or missed.
     finished_at: t.Optional[str]
-    #: When it resumes; null once it has ended, and while it runs unless a decision made it due again.
+    #: Time at which the day resumes. Null if it has ended, and while it is running unless a decision requested another attempt.
     next_attempt_at: t.Optional[str]
-    #: Times that its steps were performed.
+    #: Number of times that its steps were performed.
     rounds: int
-    #: Version of the schedule that it follows.
+    #: Version of the schedule that the day uses.
     version: t.Optional[int]
-    #: Author of that version, in whose name closes are published.
+    #: Author of this version. Closes are published in the name of the author.
     author: str
-    #: Findings that people accepted.
+    #: Findings that people have accepted.
     waivers: t.Sequence[Waiver]
     #: Indices that are held back.
     held: t.Sequence[HeldIndex]
-    #: First step that is not done; null if all are.
+    #: First step that is not done; null if all steps are done.
     step: t.Optional[t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]]
 
 
@@ -11858,7 +11858,7 @@ class ScheduleDaysNext(t.TypedDict):
 class ScheduleDays(t.TypedDict):
     #: Newest first.
     days: t.Sequence[ScheduleDaySummary]
-    #: Next day; null for a disabled schedule and at the end of the calendar.
+    #: Next day of the schedule; null for a disabled schedule, and at the end of the calendar.
     next: t.Optional[ScheduleDaysNext]
 
 
@@ -11880,21 +11880,21 @@ class _ScheduleView(t.TypedDict):
 
 
 class ScheduleView(_ScheduleView, total=False):
-    """The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD."""
+    """Rebalances of an index around a date. They are computed on request and not stored. Dates are YYYY-MM-DD."""
 
     #: Decision date of each effective date; only for an index with an effective lag.
     announcements: t.Mapping[str, str]
 
 
 class _ScoreTerm(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class ScoreTerm(_ScoreTerm, total=False):
     #: Weight of the term in the average.
     weight: float
-    #: Which end of the datapoint is good.
+    #: End of the datapoint that is better.
     direction: t.Literal["high", "low"]
     #: Limit on the absolute z-score.
     winsorise: float
@@ -11905,12 +11905,12 @@ class SeasoningFilterParams(t.TypedDict, total=False):
 
     #: Minimum number of sessions since the first price bar. Unit: sessions.
     sessions: int
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _SeasoningFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["SeasoningFilter"]
 
@@ -11918,38 +11918,38 @@ class _SeasoningFilterRule(t.TypedDict):
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
     #: Arguments of the class, by name.
     params: SeasoningFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
 class SecondSourceCheck(t.TypedDict):
-    """The level agrees with that of a second source, a series of the store."""
+    """The level equals the level of a second source, a series of the store."""
 
     check: t.Literal["second_source"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Series by index: indices that are not named have no second source.
+    #: Series by index. Indices that are not listed have no second source.
     series: t.Mapping[str, str]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
-    #: Return variant that the series has.
+    #: Return variant of the series.
     variant: t.Literal["price", "total", "net"]
 
 
 class _SecondSourceCheckInput(t.TypedDict):
     check: t.Literal["second_source"]
-    #: Series by index: indices that are not named have no second source.
+    #: Series by index. Indices that are not listed have no second source.
     series: t.Mapping[str, str]
 
 
 class SecondSourceCheckInput(_SecondSourceCheckInput, total=False):
-    """The level agrees with that of a second source, a series of the store."""
+    """The level equals the level of a second source, a series of the store."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
     #: Largest difference, in basis points of the level.
     tolerance_bps: float
-    #: Return variant that the series has.
+    #: Return variant of the series.
     variant: t.Literal["price", "total", "net"]
 
 
@@ -11985,73 +11985,73 @@ class SeriesCollectionSeries(t.TypedDict):
 class SeriesCollection(t.TypedDict):
     #: Series by identifier.
     series: t.Sequence[SeriesCollectionSeries]
-    #: Value of after for the next page; null on the last page.
+    #: Value of `after` for the next page; null on the last page.
     next: t.Optional[str]
 
 
 class SeriesPayload(t.TypedDict):
-    """A dated series; pd.Series(**payload) works as is."""
+    """Dated series. pandas reads it by pd.Series(**payload)."""
 
     #: Dates YYYY-MM-DD, strictly ascending.
     index: t.Sequence[str]
     #: One value per date.
     data: t.Sequence[t.Optional[float]]
-    #: Content of the series.
+    #: Name of the series.
     name: t.Optional[str]
 
 
 class _SessionChange(t.TypedDict):
-    #: Day that differs from the rules of the calendar.
+    #: Day on which the calendar differs from its rules.
     date: str
-    #: `closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.
+    #: `closed`: the day has no session. `open`: the day has a session with unusual hours, or is an additional session.
     session: t.Literal["closed", "open"]
-    #: Why, with the source.
+    #: Reason for the change, including the source.
     reason: str
 
 
 class SessionChange(_SessionChange, total=False):
-    #: Local time of a late opening. Default: the usual one.
+    #: Local time of a late opening. Default: the usual time.
     opens: str
-    #: Local time of an early close. Default: the usual one.
+    #: Local time of an early close. Default: the usual time.
     closes: str
 
 
 class SftpTarget(t.TypedDict):
     type: t.Literal["sftp"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
     #: Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.
     url: str
-    #: Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.
+    #: Fingerprint of the host key, as printed by `ssh-keygen -lf`. A server with another key is refused.
     host_key: str
-    #: Password, or private key.
+    #: Password or private key.
     secret: t.Optional[str]
-    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    #: Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
+    #: True writes a file NAME.sha256 after each file, in the format of sha256sum.
     checksum: bool
 
 
 class _SftpTargetInput(t.TypedDict):
     type: t.Literal["sftp"]
-    #: Name of the target, unique among those of the client.
+    #: Name of the target, unique among the targets of the client.
     name: str
     #: Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.
     url: str
-    #: Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.
+    #: Fingerprint of the host key, as printed by `ssh-keygen -lf`. A server with another key is refused.
     host_key: str
 
 
 class SftpTargetInput(_SftpTargetInput, total=False):
-    #: Tables whose files go there; `report` is a rendered report. Default: everything the client may have.
+    #: Tables whose files are sent to the target. `report` is a rendered report. Default: all files that the client can receive.
     tables: t.Optional[t.Sequence[str]]
-    #: Password, or private key.
+    #: Password or private key.
     secret: t.Optional[str]
-    #: Path below the address: folders and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
+    #: Path below the address: folders, and a name with {file} (the name of the file), {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}.
     path: str
-    #: True: write a file NAME.sha256 after each file, in the format of the tool sha256sum.
+    #: True writes a file NAME.sha256 after each file, in the format of sha256sum.
     checksum: bool
 
 
@@ -12063,7 +12063,7 @@ class SharingRequest(t.TypedDict):
 class ShockScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
     shocks: t.Mapping[str, float]
     #: Number of sessions up to as_of for the estimate of the responses.
     regression_sessions: int
@@ -12072,7 +12072,7 @@ class ShockScenario(t.TypedDict):
 class _ShockScenarioInput(t.TypedDict):
     #: Display name.
     name: str
-    #: Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.
+    #: Shocks as returns. A held identifier or a group such as `SECTOR:Energy` applies directly. All other securities respond to a series or another identifier of the data by regression.
     shocks: t.Mapping[str, float]
 
 
@@ -12089,63 +12089,63 @@ class SimulationJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[SimulationView]
 
 
 class SimulationRequest(t.TypedDict, total=False):
-    #: `block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
+    #: Method. `block_bootstrap`: blocks of consecutive returns of the run. `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.
     method: t.Literal["block_bootstrap", "gaussian_factor"]
     #: Number of future sessions.
     horizon: int
-    #: Number of paths; it determines the time, and the memory with 28 bytes each.
+    #: Number of paths. It determines the computing time and the memory (28 bytes per path).
     paths: int
-    #: Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor.
+    #: Number of sessions in a block, at most the number of returns of the run. Ignored by gaussian_factor.
     block: int
-    #: Equal seeds give equal paths, on any machine and any number of workers.
+    #: Seed of the random numbers. Equal seeds give equal paths, on any machine and for any number of workers.
     seed: int
-    #: Percentiles as shares of the paths that end below; duplicates count once.
+    #: Percentiles, as fractions of the paths. Duplicates are counted once.
     percentiles: t.Sequence[float]
     #: Level threshold, as a multiple of the last level.
     level: float
-    #: Number of principal components of the factor model; ignored by block_bootstrap.
+    #: Number of principal components of the factor model. Ignored by block_bootstrap.
     factors: int
 
 
 class SimulationViewShortfall(t.TypedDict):
-    #: Multiple of the last level.
+    #: Last level as a multiple of the initial level.
     level: float
-    #: Share of paths that end below the level.
+    #: Fraction of the paths that end below the level.
     at_end: float
-    #: Share of paths that are below the level after any session.
+    #: Fraction of the paths that are below the level after at least one session.
     at_any_time: float
 
 
@@ -12158,47 +12158,47 @@ class SimulationView(t.TypedDict):
     horizon: int
     #: Number of paths.
     paths: int
-    #: Equal seeds give equal paths.
+    #: Seed of the random numbers. Equal seeds give equal paths.
     seed: int
-    #: Number of returns of the run used by the simulation.
+    #: Number of returns of the run that the simulation uses.
     observations: int
     #: First date of the run.
     observed_start: str
-    #: Last date of the run: the start of every path.
+    #: Last date of the run, which is the start of every path.
     observed_end: str
     #: Mean return of a session.
     mean_return: float
     #: Annualised volatility of the drawn returns.
     volatility: float
-    #: Share of the variance that the factors explain; null for the bootstrap.
+    #: Fraction of the variance that the factors explain; null for the bootstrap.
     factor_share: t.Optional[float]
-    #: Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation.
+    #: Levels by date and percentile, 100 at the start, with an error of at most 0.6 % of a standard deviation.
     levels: TableFrame
-    #: Last level over the first, less 1.
+    #: Last level divided by the first, less 1.
     total_return: Distribution
-    #: At most 0.
+    #: Largest drawdown, at most 0.
     max_drawdown: Distribution
     #: Number of sessions of the longest period below a previous high.
     time_under_water: Distribution
-    #: Frequency of ending or falling below the level.
+    #: Fraction of the paths that end or fall below the level.
     shortfall: SimulationViewShortfall
     #: Precision of the levels of the paths: float32 on the tensorflow engine.
     precision: t.Literal["float64", "float32"]
 
 
 class SingleLadder(t.TypedDict):
-    #: Caps apply if any weight is above this.
+    #: The caps apply if any weight is above this value.
     above: float
-    #: Maximum weight in that case.
+    #: Maximum weight if the caps apply.
     to: float
 
 
 class SkippedCauses(t.TypedDict):
     #: The file could not be read, or is not JSON.
     unreadable: int
-    #: JSON that does not satisfy the schema of the document.
+    #: The JSON does not satisfy the schema of the document.
     invalid: int
-    #: Written in a newer format version than this engine can read.
+    #: The document has a newer format version than this engine can read.
     unsupported: int
 
 
@@ -12210,11 +12210,11 @@ class SmallGroup(t.TypedDict):
 
 
 class SolvedRow(t.TypedDict):
-    """One side of a constraint row that includes the security."""
+    """One side of a constraint that includes the security."""
 
-    #: The client's row id; empty if there is none.
+    #: Id of the constraint in the request; empty if there is none.
     id: str
-    #: Position of the row; null for an implicit one.
+    #: Position of the constraint; null for an implicit constraint.
     index: t.Optional[int]
     #: Class name.
     type: str
@@ -12226,26 +12226,26 @@ class SolvedRow(t.TypedDict):
     kind: t.Literal["eq", "ineq"]
     #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
-    #: Value of the row at the solved weights.
+    #: Value of the constraint at the solved weights.
     value: float
-    #: The bound of this side.
+    #: Bound of this side.
     limit: float
     #: Distance between value and bound.
     slack: float
     #: True if the bound is binding.
     binding: bool
-    #: The multiplier of the row: change of the objective per unit of the bound.
+    #: Multiplier of the constraint: change of the objective per unit of the bound.
     shadow_price: float
-    #: Change of the row's value per unit of the weight; null if the row does not depend on the weight directly.
+    #: Change of the value of the constraint per unit of the weight. Null if the constraint does not depend on the weight directly.
     coefficient: t.Optional[float]
-    #: Contribution of the row to the derivative of the objective by the weight.
+    #: Contribution of the constraint to the derivative of the objective with respect to the weight.
     force: float
 
 
 class SqlColumn(t.TypedDict):
     #: Display name.
     name: str
-    #: count: a whole number of 32 bits, or 1 and 0 for true and false.
+    #: Type of the column. `count`: a whole number of 32 bits, or 1 and 0 for true and false.
     type: t.Literal["date", "text", "number", "count"]
 
 
@@ -12255,7 +12255,7 @@ class _SqlRequest(t.TypedDict):
 
 
 class SqlRequest(_SqlRequest, total=False):
-    #: Instead of `Accept`.
+    #: Format of the response. It replaces `Accept`.
     format: t.Literal["json", "csv", "arrow", "parquet"]
 
 
@@ -12264,7 +12264,7 @@ class SqlResult(t.TypedDict):
     columns: t.Sequence[SqlColumn]
     #: Rows with one value per column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
-    #: Number of rows.
+    #: Number of constraints.
     rows: int
     #: True if rows beyond 1000000 were omitted.
     truncated: bool
@@ -12277,7 +12277,7 @@ class StaleFillPayload(t.TypedDict):
     identifier: str
     #: Day of the price of the trade.
     last_bar: str
-    #: Sessions of its exchange since that day.
+    #: Number of sessions of the exchange since that day.
     sessions_old: int
 
 
@@ -12288,19 +12288,19 @@ class StaleState(t.TypedDict):
     data: bool
     #: True if the engine has a version with different results.
     engine: bool
-    #: One sentence per cause.
+    #: Causes, one sentence each.
     reasons: t.Sequence[str]
-    #: Store of the run if another store is served; otherwise null.
+    #: Store of the run, if another store is served; otherwise null.
     store_id: t.Optional[str]
 
 
 class StalenessCheck(t.TypedDict):
-    """Prices of constituents change: a price that repeats for many sessions is suspect."""
+    """Prices of constituents change. A price that is equal on many sessions is suspect."""
 
     check: t.Literal["staleness"]
     #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
-    #: Sessions with the same price that are reported.
+    #: Number of sessions with the same price that is reported.
     sessions: int
 
 
@@ -12309,27 +12309,27 @@ class _StalenessCheckInput(t.TypedDict):
 
 
 class StalenessCheckInput(_StalenessCheckInput, total=False):
-    """Prices of constituents change: a price that repeats for many sessions is suspect."""
+    """Prices of constituents change. A price that is equal on many sessions is suspect."""
 
     #: Findings block the index (block), or are only reported (warn). Default: warn.
     severity: t.Literal["block", "warn"]
-    #: Sessions with the same price that are reported.
+    #: Number of sessions with the same price that is reported.
     sessions: int
 
 
 class StatGridBlock(t.TypedDict):
     kind: t.Literal["stat_grid"]
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.
+    #: Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present.
     stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Number of figures per row.
     columns: int
-    #: Label to text, printed as given after the figures.
+    #: Texts by label, which are printed after the figures.
     values: t.Optional[t.Mapping[str, str]]
 
 
@@ -12338,38 +12338,38 @@ class _StatGridBlockInput(t.TypedDict):
 
 
 class StatGridBlockInput(_StatGridBlockInput, total=False):
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.
+    #: Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present.
     stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Number of figures per row.
     columns: int
-    #: Label to text, printed as given after the figures.
+    #: Texts by label, which are printed after the figures.
     values: t.Optional[t.Mapping[str, str]]
 
 
 class StepItem(t.TypedDict):
-    #: An index, a file, or a file and its recipient.
+    #: Index, file, or file and recipient.
     key: str
-    #: Index concerned; null for the whole family.
+    #: Index of the result; null for the whole family.
     index_id: t.Optional[str]
     #: Result so far.
     state: t.Literal["waiting", "blocked", "failed", "done"]
-    #: Error code of a failed or blocked one.
+    #: Error code of a failed or blocked result.
     code: t.Optional[str]
-    #: Description of the action, or the reason why it was not taken.
+    #: Description of the action, or reason why it was not performed.
     message: str
     #: Time of the result.
     at: str
-    #: Job that does it.
+    #: Job that performs the action.
     job_id: t.Optional[str]
-    #: File that was made.
+    #: File that was written.
     file: t.Optional[MadeFile]
-    #: More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.
+    #: Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.
     detail: t.Optional[t.Mapping[str, t.Any]]
 
 
@@ -12385,21 +12385,21 @@ class StepRecord(t.TypedDict):
     type: t.Literal["refresh", "checks", "run", "compare", "publish", "export", "render", "deliver"]
     #: State of the step.
     state: t.Literal["pending", "running", "waiting", "failed", "done"]
-    #: Times that it was begun.
+    #: Number of attempts that were started.
     attempts: int
-    #: Begin of the first attempt.
+    #: Start of the first attempt.
     started_at: t.Optional[str]
     #: End of the last attempt.
     finished_at: t.Optional[str]
-    #: Time of all attempts, in ms.
+    #: Duration of all attempts, in ms.
     duration_ms: float
-    #: Result in a sentence.
+    #: Description of the result in a sentence.
     message: str
     #: Error code of a failed step.
     code: t.Optional[str]
-    #: Log of the step, the last 100 lines.
+    #: Last 100 lines of the log of the step.
     log: t.Sequence[StepLogLine]
-    #: Indices that the step holds back, with those that depend on them: a step that is done is blocked in part.
+    #: Indices that the step holds back, including the indices that depend on them. The state of such a step can be done.
     held: int
     #: Indices of the schedule.
     indices: int
@@ -12418,37 +12418,37 @@ class StoredRun(t.TypedDict):
     start: str
     #: Last date.
     end: str
-    #: Version of the index or strategy; null for earlier runs.
+    #: Version of the index or strategy; null for runs of earlier versions.
     index_version: t.Optional[int]
     #: The data store.
     store_id: t.Optional[str]
-    #: Version of its data; null if unknown.
+    #: Version of the data; null if unknown.
     store_version: t.Optional[int]
-    #: SHA-256 of the store content that was read.
+    #: SHA-256 of the data that was read.
     store_content_hash: str
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
     #: The request, with its defaults.
     request: t.Any
-    #: Null if its files cannot be read.
+    #: Figures of the run; null if its files cannot be read.
     metrics: t.Optional[BacktestMetrics]
-    #: True if closes of the run were published; such a run is kept.
+    #: True if closes of the run were published. Such a run is always kept.
     published: bool
 
 
 class _StoredRuns(t.TypedDict):
     #: Newest first.
     runs: t.Sequence[StoredRun]
-    #: Number of stored runs, listed or not.
+    #: Total number of stored runs, including runs that are not listed.
     total: int
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
 class StoredRuns(_StoredRuns, total=False):
-    #: True if closes of the subject were ever published, also of runs that are no longer stored.
+    #: True if closes of the index were ever published, including closes of runs that are no longer stored.
     has_published: bool
 
 
@@ -12459,14 +12459,14 @@ class StoredStrategy(t.TypedDict):
     problems: t.Sequence[Finding]
     #: True if a backtest record is stored.
     has_run: bool
-    #: Capture time of that record.
+    #: Time of the backtest record.
     run_at: t.Optional[str]
 
 
 class StrategyCollection(t.TypedDict):
     #: Stored strategies by id.
     strategies: t.Sequence[StoredStrategy]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -12482,17 +12482,17 @@ class StrategyDeletion(t.TypedDict):
 
 
 class StrategyDocument(t.TypedDict):
-    #: Must differ from all index ids, because runs and views of both share their paths.
+    #: Id of the strategy. It must differ from all index ids, because runs and views of both have the same paths.
     id: str
     #: Display name.
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Index it follows.
+    #: Index that the strategy follows.
     index_id: str
-    #: External benchmark: a second comparison in addition to the tracked index.
+    #: Benchmark: a second comparison in addition to the tracked index.
     benchmark: t.Optional[BenchmarkRef]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day. Default: the base date of the index. Earlier days are not possible.
     start: t.Optional[str]
     #: Last day. Default: the last day of the data.
     end: t.Optional[str]
@@ -12500,31 +12500,31 @@ class StrategyDocument(t.TypedDict):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Constraint set applied to the targets at each rebalance.
+    #: Constraint set that is applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
+    #: Schedule of the strategy on the calendar of the index. Null uses the rebalance dates of the index. Targets are the weights of the index at the close of the date, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpec]
-    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
+    #: After the first purchase, a security is traded only if its weight differs from its target by more than this fraction. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash without interest.
+    #: Fraction that is invested at each rebalance. The rest is cash without interest.
     exposure: float
 
 
 class _StrategyDocumentInput(t.TypedDict):
-    #: Must differ from all index ids, because runs and views of both share their paths.
+    #: Id of the strategy. It must differ from all index ids, because runs and views of both have the same paths.
     id: str
     #: Display name.
     name: str
-    #: Index it follows.
+    #: Index that the strategy follows.
     index_id: str
 
 
 class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     #: Free text.
     description: t.Optional[str]
-    #: External benchmark: a second comparison in addition to the tracked index.
+    #: Benchmark: a second comparison in addition to the tracked index.
     benchmark: t.Optional[BenchmarkRefInput]
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day. Default: the base date of the index. Earlier days are not possible.
     start: t.Optional[Date]
     #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
@@ -12532,40 +12532,40 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Constraint set applied to the targets at each rebalance.
+    #: Constraint set that is applied to the targets at each rebalance.
     constraint_set_id: t.Optional[str]
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
+    #: Schedule of the strategy on the calendar of the index. Null uses the rebalance dates of the index. Targets are the weights of the index at the close of the date, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
+    #: After the first purchase, a security is traded only if its weight differs from its target by more than this fraction. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash without interest.
+    #: Fraction that is invested at each rebalance. The rest is cash without interest.
     exposure: float
 
 
 class StudyFigures(t.TypedDict):
     """Figures of an optimisation, as in its result."""
 
-    #: The rebalance in force.
+    #: Date of the rebalance in force.
     rebalance_date: str
     #: True if the solver reached its tolerances.
     converged: bool
-    #: True if the choice of securities is not proven optimal.
+    #: True if the selection of securities is not proven optimal.
     heuristic: bool
     #: Number of positive weights.
     holdings: int
-    #: The objective in its measure, including costs.
+    #: Objective in its measure, including costs.
     objective_value: float
-    #: Distance of the value from its bound, relative to the value.
+    #: Distance between the value and its bound, relative to the value.
     gap: t.Optional[float]
-    #: Annualised arithmetic mean of the window.
+    #: Annualised arithmetic mean return over the window.
     expected_return: t.Optional[float]
     #: Annualised standard deviation of returns.
     volatility: float
     #: Annualised standard deviation of return differences.
     tracking_error: float
-    #: One-way: half the sum of the absolute changes.
+    #: One-way turnover: half the sum of the absolute changes.
     turnover: float
-    #: Trading costs, linear and market impact; in a result their sum as a fraction of value.
+    #: Trading costs, linear and market impact. In a result, their sum as a fraction of value.
     costs: t.Optional[float]
 
 
@@ -12577,45 +12577,45 @@ class StudyJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[StudyView]
 
 
 class _StudyRequest(t.TypedDict):
-    #: Optimisations, at most 10000, each as in POST /optimise/runs.
+    #: Optimisations, at most 10000. Each has the form of POST /optimise/runs.
     runs: t.Sequence[OptimisationRunRequest]
 
 
 class StudyRequest(_StudyRequest, total=False):
-    #: Id of the study. Default: a generated one.
+    #: Id of the study. Default: a generated id.
     study_id: t.Optional[str]
 
 
@@ -12628,11 +12628,11 @@ class StudyRow(t.TypedDict):
     constraint_set_id: str
     #: `solved`: see `run_id`. `refused`: see `error`.
     outcome: t.Literal["solved", "refused"]
-    #: Its result: GET /optimise/runs/{run_id}. Null if it was refused.
+    #: Id of the result, for GET /optimise/runs/{run_id}. Null if the optimisation was refused.
     run_id: t.Optional[str]
-    #: Null if it was refused.
+    #: Figures of the optimisation; null if it was refused.
     figures: t.Optional[StudyFigures]
-    #: Set only if refused: the error of its job.
+    #: Error of the optimisation; only if it was refused.
     error: t.Optional[ErrorDetail]
 
 
@@ -12645,7 +12645,7 @@ class StudyRows(t.TypedDict):
     block: int
     #: Number of blocks.
     blocks: int
-    #: In the order of the request.
+    #: Entries, in the order of the request.
     rows: t.Sequence[StudyRow]
 
 
@@ -12658,16 +12658,16 @@ class StudyView(t.TypedDict):
     solved: int
     #: Number of optimisations with an error.
     refused: int
-    #: In the order of the request: the first 2000. All are available in blocks from GET /optimise/studies/{study_id}/rows.
+    #: Rows in the order of the request: the first 2000. GET /optimise/studies/{study_id}/rows returns all rows in blocks.
     rows: t.Sequence[StudyRow]
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
 
 
 class SweepFanQuantiles(t.TypedDict):
-    #: Share of the variants at or below the level.
+    #: Fraction of the variants at or below the level.
     share: float
-    #: Levels by date, 100 at the first.
+    #: Levels by date, 100 on the first date.
     data: t.Sequence[float]
 
 
@@ -12678,7 +12678,7 @@ class SweepFan(t.TypedDict):
     variants: int
     #: Quantiles of the levels on each date, from the lowest to the highest.
     quantiles: t.Sequence[SweepFanQuantiles]
-    #: Levels of the variant ranked first.
+    #: Levels of the variant that is ranked first.
     first: t.Optional[t.Sequence[float]]
 
 
@@ -12693,7 +12693,7 @@ class SweepFoldChoice(t.TypedDict):
     in_sample: float
     #: Metric of the variant on the groups of the test.
     out_of_sample: float
-    #: Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.
+    #: Rank of the variant among all trials on the test, 1 for the best. Equal trials have the better rank.
     rank: int
 
 
@@ -12709,46 +12709,46 @@ class SweepFoldsViewGroups(t.TypedDict):
 class SweepFoldsViewChosen(t.TypedDict):
     #: Return variant.
     variant: int
-    #: Number of splits that selected it.
+    #: Number of splits that selected the variant.
     splits: int
 
 
 class SweepFoldsViewPaths(t.TypedDict):
     #: Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.
     annualised_return: float
-    #: At most 0.
+    #: Largest drawdown, at most 0.
     max_drawdown: float
     #: Annualised Sharpe ratio with a risk-free rate of 0.
     sharpe_ratio: float
     #: Figures over the test groups.
     total_return: float
-    #: Annualised, ddof 1.
+    #: Annualised standard deviation, ddof 1.
     volatility: float
 
 
 class SweepFoldsViewOverPaths(t.TypedDict):
     #: Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.
     annualised_return: Distribution
-    #: At most 0.
+    #: Largest drawdown, at most 0.
     max_drawdown: Distribution
     #: Annualised Sharpe ratio with a risk-free rate of 0.
     sharpe_ratio: Distribution
     #: Figures over the test groups.
     total_return: Distribution
-    #: Annualised, ddof 1.
+    #: Annualised standard deviation, ddof 1.
     volatility: Distribution
 
 
 class SweepFoldsView(t.TypedDict):
-    """Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths."""
+    """Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95 %. The paths do not include the cost of changing from one variant to another."""
 
     #: Division of time into groups.
     method: t.Literal["combinatorial", "walk_forward"]
     #: Metric of the selection.
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
-    #: First and last date with a return, by group.
+    #: First and last date with a return, for each group.
     groups: t.Sequence[SweepFoldsViewGroups]
-    #: Number of returns of each variant; the oldest are omitted to make the groups equal.
+    #: Number of returns of each variant. The oldest returns are omitted so that the groups have equal length.
     observations: int
     #: Number of sessions of the sample excluded before a test.
     left_before: int
@@ -12756,17 +12756,17 @@ class SweepFoldsView(t.TypedDict):
     left_after: int
     #: One entry per split.
     choices: t.Sequence[SweepFoldChoice]
-    #: Selected variants, the most frequent first.
+    #: Selected variants, beginning with the most frequent.
     chosen: t.Sequence[SweepFoldsViewChosen]
     #: Metric of the selected variants on their samples, over the splits.
     in_sample: Distribution
     #: Metric of the selected variants on their tests, over the splits.
     out_of_sample: Distribution
-    #: Metrics of the joined out-of-sample returns, with each group tested once.
+    #: Metrics of the joined out-of-sample returns. Each group is tested once.
     paths: t.Sequence[SweepFoldsViewPaths]
-    #: Each metric over the paths.
+    #: Distribution of each metric over the paths.
     over_paths: SweepFoldsViewOverPaths
-    #: Share of paths with a loss.
+    #: Fraction of the paths with a loss.
     probability_of_loss: float
 
 
@@ -12778,35 +12778,35 @@ class SweepJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[SweepView]
 
 
@@ -12818,66 +12818,66 @@ class SweepMapParameters(t.TypedDict):
 
 
 class SweepMap(t.TypedDict):
-    #: A cell with several variants shows the one with the best rank, for every metric.
+    #: A cell with several variants shows the variant with the best rank, for every metric.
     aggregation: t.Literal["first_by_rank"]
-    #: The rule in words.
+    #: Description of the rule.
     sentence: str
-    #: Varied parameters with their values. A map with all but two parameters fixed has one variant per cell.
+    #: Varied parameters with their values. If all but two parameters are fixed, a map has one variant per cell.
     parameters: t.Sequence[SweepMapParameters]
 
 
 class SweepOverfitting(t.TypedDict):
-    """Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016)."""
+    """Combinatorially symmetric cross-validation, as defined by Bailey, Borwein, López de Prado and Zhu (2016)."""
 
-    #: Share of the selections whose choice is not better than the median out of sample.
+    #: Fraction of the selections in which the selected variant is not better than the median out of sample.
     probability: float
-    #: Share of the selections whose choice has a negative Sharpe ratio out of sample.
+    #: Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample.
     probability_of_loss: float
-    #: Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.
+    #: Median logit of the relative rank out of sample. Below 0, selected variants tend to rank below the median.
     median_logit: float
-    #: Number of selections: each half of the blocks of time against the other half.
+    #: Number of selections: each half of the blocks of time is compared with the other half.
     combinations: int
-    #: Blocks of time.
+    #: Number of blocks of time.
     partitions: int
-    #: Number of returns on common dates; the oldest are omitted to make the blocks equal.
+    #: Number of returns on common dates. The oldest returns are omitted so that the blocks have equal length.
     observations: int
 
 
 class SweepRequest(t.TypedDict, total=False):
-    """Exactly one of index_id and document, and exactly one of grid and patches."""
+    """Exactly one of index_id and document, and exactly one of grid and patches, are required."""
 
-    #: Second half of the id of the job. Default: generated.
+    #: Id of the sweep, which is part of the id of the job. Default: a generated id.
     sweep_id: t.Optional[str]
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
-    #: A stored index as the base.
+    #: Id of a stored index that is the base.
     index_id: t.Optional[str]
-    #: Or an IndexDocument as the base.
+    #: IndexDocument that is the base, instead of index_id.
     document: t.Optional[t.Mapping[str, t.Any]]
-    #: Terms of the backtests.
+    #: Settings of the backtests.
     request: SweepTerms
-    #: Terms of a strategy that follows the index. Default: the index is held.
+    #: Settings of a strategy that follows the index. Default: the index is held.
     strategy: t.Optional[SweepStrategy]
-    #: Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.
+    #: Values by JSON pointer. Every combination is a variant, and the last pointer varies fastest. Pointers begin with /document, /request or /strategy.
     grid: t.Optional[t.Mapping[str, t.Sequence[t.Any]]]
-    #: Or a list of variants, each as values by JSON pointer.
+    #: List of variants, each with values by JSON pointer, instead of grid.
     patches: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]
-    #: Metric of the ranking; ties keep the order of the variants.
+    #: Metric of the ranking. Equal variants keep their order.
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
-    #: Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once.
+    #: Number of blocks of time into which the estimate of overfitting divides the returns. Every half of the blocks selects one variant.
     partitions: int
-    #: Splits of time to test the choice among the variants out of sample; null for no test.
+    #: Splits of time that test the selection out of sample; null for no test.
     folds: t.Optional[SweepFolds]
 
 
 class SweepRow(t.TypedDict):
-    #: Null for a variant that was refused.
+    #: Rank of the variant; null for a variant that was refused.
     rank: t.Optional[int]
     #: Position among the requested variants.
     variant: int
     #: Changes of the variant, by JSON pointer.
     patch: t.Mapping[str, t.Any]
-    #: Figures of the variant, bit-identical to those of a single run.
+    #: Figures of the variant. They are identical, bit for bit, to the figures of a single run.
     metrics: t.Optional[BacktestMetrics]
     #: Transaction costs paid.
     total_costs: t.Optional[float]
@@ -12902,14 +12902,14 @@ class SweepRows(t.TypedDict):
     block: int
     #: Number of blocks.
     blocks: int
-    #: By rank, refused variants last.
+    #: Rows by rank, with refused variants last.
     rows: t.Sequence[SweepRow]
 
 
 class SweepSelection(t.TypedDict):
-    #: Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar.
+    #: Number of variants that ran. Variants with identical levels are counted once. Trials are treated as independent, so the deflation is strict for similar variants.
     trials: int
-    #: Sharpe ratio of the variant ranked first, per session like all ratios here.
+    #: Sharpe ratio of the variant that is ranked first, per session. All ratios in this object are per session.
     sharpe_ratio: float
     #: Skewness of the returns of the best variant.
     skewness: float
@@ -12926,16 +12926,16 @@ class SweepSelection(t.TypedDict):
 
 
 class SweepStrategy(t.TypedDict, total=False):
-    #: Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.
+    #: Schedule of the strategy on the calendar of the index. Null uses the rebalance dates of the index. Targets are the weights of the index at the close of the date, so effective_lag has no effect.
     rebalance: t.Optional[RebalanceSpecInput]
-    #: A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.
+    #: After the first purchase, a security is traded only if its weight differs from its target by more than this fraction. Null: always traded.
     drift_tolerance: t.Optional[float]
-    #: Fraction invested at each rebalance; the rest is cash without interest.
+    #: Fraction that is invested at each rebalance. The rest is cash without interest.
     exposure: float
 
 
 class SweepTerms(t.TypedDict, total=False):
-    #: First day. Default: the base date of the index; earlier days are not possible.
+    #: First day. Default: the base date of the index. Earlier days are not possible.
     start: t.Optional[Date]
     #: Last day. Default: the last day of the data.
     end: t.Optional[Date]
@@ -12943,9 +12943,9 @@ class SweepTerms(t.TypedDict, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the data of the run.
+    #: Each rebalance uses the newest version of the data known at the end of its decision date. Levels are computed from the data of the run.
     as_known: t.Literal["decision"]
-    #: Data store of the run, for an index that belongs to none. Default: the active store.
+    #: Data store of the run, for an index without a store. Default: the active store.
     store_id: str
 
 
@@ -12956,30 +12956,30 @@ class _SweepView(t.TypedDict):
     index_id: str
     #: Number of requested variants.
     variants: int
-    #: Number of variants that could not run.
+    #: Number of variants that could not be run.
     refused: int
     #: Metric of the ranking.
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
-    #: By rank, refused variants last: the first 2000. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows.
+    #: Rows by rank, with refused variants last: the first 2000. GET /analytics/sweeps/{sweep_id}/rows returns all rows in blocks.
     rows: t.Sequence[SweepRow]
-    #: Null if every variant was refused.
+    #: Selection bias of the best variant; null if every variant was refused.
     selection: t.Optional[SweepSelection]
-    #: Null with fewer than two trials, or fewer than two returns per block.
+    #: Probability of overfitting. Null with fewer than two trials, or with fewer than two returns per block.
     overfitting: t.Optional[SweepOverfitting]
-    #: SHA-256 of the store content that was read.
+    #: SHA-256 of the data that was read.
     store_content_hash: str
-    #: Version of the engine that computed it.
+    #: Version of the engine that computed the result.
     engine_version: str
 
 
 class SweepView(_SweepView, total=False):
-    #: Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions.
+    #: Out-of-sample performance of the selection. Null without `folds`, or if there are too few returns, which the verdict reports. Absent in sweeps of earlier versions.
     folds: t.Optional[SweepFoldsView]
-    #: Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions.
+    #: Lists of positions of variants with identical levels. Each list is counted as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
-    #: Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.
+    #: Levels of the variants over time. Null with fewer than two common dates; absent in sweeps of earlier versions.
     fan: t.Optional[SweepFan]
-    #: Rule for maps over some of the parameters. Absent in sweeps of earlier versions.
+    #: Rule for maps of some of the parameters. Absent in sweeps of earlier versions.
     map: SweepMap
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
     verdict: t.Sequence[str]
@@ -12993,55 +12993,55 @@ class SyncJobStatus(t.TypedDict):
     priority: t.Literal["high", "normal", "low"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
-    #: Completed fraction; never decreases during an attempt, 0 while pending, exactly 1 after success.
+    #: Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.
     progress: float
     #: Current step.
     message: str
-    #: Set only if the job failed.
+    #: Error of the job; only if it failed.
     error: t.Optional[ErrorDetail]
     #: Time of the submission, ISO-8601 UTC with offset.
     created_at: str
     #: Start of the current attempt.
     started_at: t.Optional[str]
-    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    #: Time of the end, ISO-8601 UTC with offset; null while it has not ended.
     finished_at: t.Optional[str]
     #: Time of the last heartbeat of the running attempt.
     heartbeat_at: t.Optional[str]
     #: Number of starts, which is recorded before the work starts.
     attempt: int
-    #: Attempts in order, at most the last eleven; the last one is the current one.
+    #: Latest attempts in order, at most eleven. The last one is the current attempt.
     attempts: t.Sequence[JobAttempt]
     #: Request body as it was accepted.
     request: t.Any
     #: SHA-256 of all inputs except the market.
     input_hash: str
-    #: X-Request-Id of the submission, which log lines of the job contain; null if the service submitted it.
+    #: X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.
     request_id: t.Optional[str]
     #: Trace of the submission, from its header traceparent.
     trace_id: t.Optional[str]
     #: Addresses that are notified when the job ends.
     callbacks: t.Sequence[JobCallback]
-    #: Set if the job succeeded; null if the run of a backtest was deleted.
+    #: Result of the job, if it succeeded. Null if the run of a backtest was deleted.
     result: t.Optional[RefreshResult]
 
 
 class TableBlock(t.TypedDict):
     kind: t.Literal["table"]
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
+    #: Source of the rows. `constituents`: holdings on the last date, beginning with the largest; `rebalances`: latest rebalances, with securities added and removed, turnover, cap and redistributed weight; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, beginning with the largest; `risk`: contribution of each holding to the volatility, beginning with the largest; `exposures`: weight of each sector at the end of each year, beginning with the largest; `limits`: published concentration rules: headroom, sessions in breach and number of breaches; `breaches`: breaches of the rule that triggers rebalances, latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and of the parts of an overlay; empty for other indices; `dividend_points`: ordinary dividends in index points, latest years first; empty if there are none; `pack`: orders of the latest rebalance for a portfolio of `aum` that held the index, beginning with the largest; empty for an overlay; `scenarios`: holdings of the last date in past windows and under shocks, as defined in `scenarios`; `literal`: the rows of `frame`.
     source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
-    #: Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.
+    #: Maximum number of rows: the largest holdings, the latest rebalances, or the latest years. A single further security is shown; several further securities are added up.
     limit: int
-    #: Value of the portfolio of a pack, in the currency of the index.
+    #: Value of the portfolio of a table of orders, in the currency of the index.
     aum: float
     #: Past windows and shocks of a table of scenarios, as in a request for scenarios.
     scenarios: t.Optional[t.Sequence[t.Union[WindowScenario, ShockScenario]]]
-    #: The rows of a literal table.
+    #: Rows of a literal table.
     frame: t.Optional[LiteralTable]
 
 
@@ -13050,26 +13050,26 @@ class _TableBlockInput(t.TypedDict):
 
 
 class TableBlockInput(_TableBlockInput, total=False):
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
-    #: Source of the rows. `constituents`: holdings on the last date, the largest first; `rebalances`: the latest rebalances, with securities added and removed, turnover, cap and the weight it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, the largest first; `risk`: contribution of each holding to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published concentration rules: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and the separate parts of an overlay; empty for another index; `dividend_points`: ordinary dividends in index points, the latest years first; empty if none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay; `scenarios`: the holdings of the last date in past windows and under shocks, from `scenarios`; `literal`: the rows of `frame`.
+    #: Source of the rows. `constituents`: holdings on the last date, beginning with the largest; `rebalances`: latest rebalances, with securities added and removed, turnover, cap and redistributed weight; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, one row per year; `attribution`: contribution of each security to the return of the portfolio, beginning with the largest; `risk`: contribution of each holding to the volatility, beginning with the largest; `exposures`: weight of each sector at the end of each year, beginning with the largest; `limits`: published concentration rules: headroom, sessions in breach and number of breaches; `breaches`: breaches of the rule that triggers rebalances, latest first; empty if the index has no such rule; `overlay_parts`: contribution of the underlying securities and of the parts of an overlay; empty for other indices; `dividend_points`: ordinary dividends in index points, latest years first; empty if there are none; `pack`: orders of the latest rebalance for a portfolio of `aum` that held the index, beginning with the largest; empty for an overlay; `scenarios`: holdings of the last date in past windows and under shocks, as defined in `scenarios`; `literal`: the rows of `frame`.
     source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
-    #: Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.
+    #: Maximum number of rows: the largest holdings, the latest rebalances, or the latest years. A single further security is shown; several further securities are added up.
     limit: int
-    #: Value of the portfolio of a pack, in the currency of the index.
+    #: Value of the portfolio of a table of orders, in the currency of the index.
     aum: float
     #: Past windows and shocks of a table of scenarios, as in a request for scenarios.
     scenarios: t.Optional[t.Sequence[t.Union[WindowScenario, ShockScenarioInput]]]
-    #: The rows of a literal table.
+    #: Rows of a literal table.
     frame: t.Optional[LiteralTable]
 
 
 class TableFrame(t.TypedDict):
-    """A table in pandas "split" form; pd.DataFrame(**frame) works as is."""
+    """Table in the "split" format of pandas. pandas reads it by pd.DataFrame(**frame)."""
 
     #: Labels of the rows.
     index: t.Sequence[t.Union[str, int]]
@@ -13080,13 +13080,13 @@ class TableFrame(t.TypedDict):
 
 
 class TailOutcome(t.TypedDict):
-    """Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss."""
+    """Losses of one session, or drawdowns, of the solution, as fractions of value; positive for a loss."""
 
     #: Number of scenarios: sessions or draws.
     scenarios: int
-    #: Average of the worst scenarios: the objective without costs.
+    #: Average of the worst scenarios, which is the objective without costs.
     average: float
-    #: Smallest of the averaged losses, which is the value at risk.
+    #: Smallest loss in the average, which is the value at risk.
     level: float
     #: The worst loss.
     largest: float
@@ -13099,7 +13099,7 @@ class TemplateNeed(t.TypedDict):
     name: str
     #: Content of the field.
     meaning: str
-    #: True if the served store lacks the field; false if no store is served.
+    #: True if the served store lacks the field. False if no store is served.
     missing: bool
 
 
@@ -13129,7 +13129,7 @@ class TermPoint(t.TypedDict):
     carry: CarryDecomposition
     #: Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.
     dividend_points: float
-    #: Annualised roll from the point before.
+    #: Annualised roll from the previous expiry.
     roll_from_previous: t.Optional[float]
 
 
@@ -13140,13 +13140,13 @@ class TermStructureResponse(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
-    #: Level of the underlying.
+    #: Level of the underlying index.
     spot: float
-    #: Financing rate used.
+    #: Financing rate that was used.
     risk_free_rate: float
-    #: Dividend yield used.
+    #: Dividend yield that was used.
     dividend_yield: float
-    #: Borrow rate used.
+    #: Borrow rate that was used.
     borrow_rate: float
     #: By expiry.
     points: t.Sequence[TermPoint]
@@ -13156,11 +13156,11 @@ class TermStructureResponse(t.TypedDict):
 
 class TextBlock(t.TypedDict):
     kind: t.Literal["text"]
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
     #: The paragraphs.
     text: str
@@ -13173,39 +13173,39 @@ class _TextBlockInput(t.TypedDict):
 
 
 class TextBlockInput(_TextBlockInput, total=False):
-    #: Printed above the block.
+    #: Title that is printed above the block.
     title: t.Optional[str]
-    #: Index (or strategy) whose latest run the block shows at rendering.
+    #: Index (or strategy) whose latest run the block shows.
     index_id: t.Optional[str]
-    #: Two consecutive half blocks are placed side by side.
+    #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
 
 
 class _Tilt(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class Tilt(_Tilt, total=False):
-    #: Exponent of the tilt; 0 keeps the base weights.
+    #: Exponent of the tilt. 0 keeps the base weights.
     strength: float
-    #: End of the datapoint that gains weight.
+    #: End of the datapoint whose weight increases.
     direction: t.Literal["high", "low"]
 
 
 class _TiltWeightParams(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
 
 
 class TiltWeightParams(_TiltWeightParams, total=False):
-    """Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied."""
+    """Base weights that are tilted towards one end of a datapoint, or of several datapoints. The tilts are multiplied."""
 
-    #: Weights that are tilted; market capitalisation counts the free float.
+    #: Base weights. Market capitalisation uses the free float.
     base: t.Literal["MarketCapWeight", "EqualWeight"]
-    #: Exponent of the tilt; 0 keeps the base weights.
+    #: Exponent of the tilt. 0 keeps the base weights.
     strength: float
-    #: End of the datapoint that gains weight.
+    #: End of the datapoint whose weight increases.
     direction: t.Literal["high", "low"]
     #: Further tilts, each with field, strength and direction.
     tilts: t.Sequence[Tilt]
@@ -13218,40 +13218,40 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class _TopFractionParams(t.TypedDict):
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Share of the ranked securities to keep. Unit: fraction.
+    #: Fraction of the ranked securities that is kept. Unit: fraction.
     fraction: float
 
 
 class TopFractionParams(_TopFractionParams, total=False):
     """Keeps the best fraction of the securities by a field, rounded up, overall or in each group."""
 
-    #: Smallest values first.
+    #: True ranks the smallest values first.
     ascending: bool
-    #: Column whose values define groups that are decided separately; securities without a value form one group.
+    #: Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group.
     group_by: t.Optional[str]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _TopFractionRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["TopFraction"]
 
@@ -13259,7 +13259,7 @@ class _TopFractionRule(t.TypedDict):
 class TopFractionRule(_TopFractionRule, total=False):
     #: Arguments of the class, by name.
     params: TopFractionParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -13271,18 +13271,18 @@ class _TopNParams(t.TypedDict):
 class TopNParams(_TopNParams, total=False):
     """Keeps the `count` best securities by a field, overall or in each group."""
 
-    #: Column or derived datapoint by its name, an expression of them as text or as nodes, or an object with name, window, lag, aggregate and transform.
+    #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Smallest values first.
+    #: True ranks the smallest values first.
     ascending: bool
-    #: Column whose values define groups that are decided separately; securities without a value form one group.
+    #: Column whose values define groups. The rule is applied to each group separately. Securities without a value form one group.
     group_by: t.Optional[str]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _TopNRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["TopN"]
 
@@ -13290,7 +13290,7 @@ class _TopNRule(t.TypedDict):
 class TopNRule(_TopNRule, total=False):
     #: Arguments of the class, by name.
     params: TopNParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -13300,11 +13300,11 @@ class _TrackingErrorParams(t.TypedDict):
 
 
 class TrackingErrorParams(_TrackingErrorParams, total=False):
-    """The annualised tracking error against the index is at most a limit."""
+    """The annualised tracking error relative to the index is at most a limit."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -13313,29 +13313,29 @@ class _TrackingErrorRow(t.TypedDict):
 
 
 class TrackingErrorRow(_TrackingErrorRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TrackingErrorParams
 
 
 class TrackingForecastPayloadRebalances(t.TypedDict):
-    #: Session after whose close the forecast applied.
+    #: Session after which the forecast applies.
     date: str
-    #: Forecast of the risk model at the decision, annualised. A fraction.
+    #: Annualised forecast of the risk model at the decision. A fraction.
     tracking_error: float
-    #: Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.
+    #: Annualised tracking error until the next rebalance, a fraction; null with fewer than two returns.
     realised_tracking_error: t.Optional[float]
     #: Number of returns until the next rebalance.
     observations: int
 
 
 class TrackingForecastPayload(t.TypedDict):
-    #: Root mean square of the forecasts in force on each date, annualised. A fraction.
+    #: Annualised root mean square of the forecasts that applied on each date. A fraction.
     tracking_error: float
-    #: Annualised standard deviation of the active returns that were forecast. A fraction.
+    #: Annualised standard deviation of the active returns with a forecast. A fraction.
     realised_tracking_error: float
-    #: Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.
+    #: Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0.
     bias: t.Optional[float]
     #: Lower end of the 95 % band of the bias of unbiased forecasts.
     bias_low: float
@@ -13348,20 +13348,20 @@ class TrackingForecastPayload(t.TypedDict):
 
 
 class TradeCosts(t.TypedDict):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
+    """Costs of the trades, as a fraction of value. Trades start from the weights held just before, or from the index weights if there are no holdings."""
 
     #: Cost of a trade, in basis points of the traded weight.
     linear_bps: float
-    #: Market impact: this times the traded weight of a security to the power of 3/2.
+    #: Market impact: this coefficient times the traded weight of a security to the power of 3/2.
     impact_coefficient: float
 
 
 class TradeCostsInput(t.TypedDict, total=False):
-    """Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings."""
+    """Costs of the trades, as a fraction of value. Trades start from the weights held just before, or from the index weights if there are no holdings."""
 
     #: Cost of a trade, in basis points of the traded weight.
     linear_bps: float
-    #: Market impact: this times the traded weight of a security to the power of 3/2.
+    #: Market impact: this coefficient times the traded weight of a security to the power of 3/2.
     impact_coefficient: float
 
 
@@ -13371,13 +13371,13 @@ class _TradeSizeParams(t.TypedDict):
 
 
 class TradeSizeParams(_TradeSizeParams, total=False):
-    """No weight moves further than a bound from the reference portfolio."""
+    """No weight differs from the reference portfolio by more than a bound."""
 
     #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -13386,7 +13386,7 @@ class _TradeSizeRow(t.TypedDict):
 
 
 class TradeSizeRow(_TradeSizeRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TradeSizeParams
@@ -13395,89 +13395,89 @@ class TradeSizeRow(_TradeSizeRow, total=False):
 class _TreatmentSpec(t.TypedDict):
     #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
+    #: Fraction of ordinary dividends that is withheld in the net variant. It is a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the paying security.
+    #: Ordinary dividends are reinvested in the whole index, or in the security that pays them.
     reinvestment: t.Literal["index", "constituent"]
-    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
+    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
-    #: Applied; left out only where prices are adjusted already.
+    #: Splits are applied. Use ignore only if prices are already adjusted.
     splits: t.Literal["apply", "ignore"]
-    #: Value of a security that leaves.
+    #: Value at which a delisted security leaves.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    #: A spun-off security enters at zero on its ex-date. It stays until the next rebalance, leaves at its first close, or is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, exclude the security until the next rebalance, or fail.
+    #: If a price is missing, the last price is used (carry), the security is excluded until the next rebalance (exclude), or the run fails (fail).
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
+    #: A security is not newly selected after this number of sessions without a price, or after max_stale_sessions if that is less. Unit: sessions.
     entry_stale_sessions: int
-    #: At the carried price, or at the next price bar.
+    #: A trade without a price uses the last price (carry), or waits for the next price bar (defer).
     stale_targets: t.Literal["carry", "defer"]
 
 
 class TreatmentSpec(_TreatmentSpec, total=False):
-    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
+    #: The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
-    #: A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent leaves after this number of sessions of its calendar without a price. With null, its last price is used until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
-    #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
+    #: A constituent without a price that is removed without an action leaves at its last price, or its value is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
+    #: The index is rebalanced if a limit is exceeded between reviews (rebalance), or nothing happens (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
+    #: Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
     #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
+    #: Fraction of ordinary dividends that is withheld in the net variant. It is a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }. Unit: fraction.
     withholding_tax: t.Union[float, WithholdingRates]
-    #: Ordinary dividends buy the whole index, or more of the paying security.
+    #: Ordinary dividends are reinvested in the whole index, or in the security that pays them.
     reinvestment: t.Literal["index", "constituent"]
-    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.
+    #: Special dividends and returns of capital reduce the previous close and change the divisor (adjust), are reinvested in the security that pays them (constituent, or its synonym reinvest), or are ignored.
     special_dividends: t.Literal["adjust", "constituent", "reinvest", "ignore"]
-    #: The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.
+    #: The previous close becomes the ex-rights price. Index shares increase by the new shares (subscribe), do not change (price_only), or change so that the value of the holding is constant (constituent). Default: subscribe for weights by market value, otherwise price_only.
     rights: t.Literal["subscribe", "price_only", "constituent"]
-    #: Applied; left out only where prices are adjusted already.
+    #: Splits are applied. Use ignore only if prices are already adjusted.
     splits: t.Literal["apply", "ignore"]
-    #: Value of a security that leaves.
+    #: Value at which a delisted security leaves.
     delisting: t.Literal["last_price", "zero", "action_value"]
-    #: A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.
+    #: A spun-off security enters at zero on its ex-date. It stays until the next rebalance, leaves at its first close, or is ignored.
     spin_offs: t.Literal["zero_price", "drop_after_first_session", "ignore"]
-    #: Carry the last price, exclude the security until the next rebalance, or fail.
+    #: If a price is missing, the last price is used (carry), the security is excluded until the next rebalance (exclude), or the run fails (fail).
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
+    #: A constituent leaves after this number of sessions of its calendar without a price. With null, its last price is used until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger. Unit: sessions.
     max_stale_sessions: t.Optional[int]
-    #: A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected. Unit: sessions.
+    #: A security is not newly selected after this number of sessions without a price, or after max_stale_sessions if that is less. Unit: sessions.
     entry_stale_sessions: int
-    #: A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.
+    #: A constituent without a price that is removed without an action leaves at its last price, or its value is written off (zero). Default: last_price.
     suspension: t.Literal["last_price", "zero"]
-    #: At the carried price, or at the next price bar.
+    #: A trade without a price uses the last price (carry), or waits for the next price bar (defer).
     stale_targets: t.Literal["carry", "defer"]
-    #: Rebalance if a limit is exceeded between reviews, or do nothing (none).
+    #: The index is rebalanced if a limit is exceeded between reviews (rebalance), or nothing happens (none).
     on_breach: t.Literal["none", "rebalance"]
-    #: Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.
+    #: Published rule. Its breach triggers a rebalance. Default: UCITS_5_10_40.
     breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class _TrsPriceRequest(t.TypedDict):
     #: Notional of the swap.
     notional: float
-    #: Effective date, or last reset.
+    #: Effective date, or date of the last reset.
     start: Date
     #: After as_of.
     maturity: Date
 
 
 class TrsPriceRequest(_TrsPriceRequest, total=False):
-    #: Index whose level is the spot. Exactly one of index_id and spot.
+    #: Index whose level is the spot. Exactly one of index_id and spot is required.
     index_id: t.Optional[str]
-    #: Spot, greater than 0; requires as_of.
+    #: Spot level, greater than 0. Requires as_of.
     spot: t.Optional[float]
     #: Level at the last reset. Default: the index level at the start of the current period, or spot.
     initial_level: t.Optional[float]
-    #: Valuation date. Default: that of the latest level.
+    #: Valuation date. Default: the date of the latest level.
     as_of: t.Optional[Date]
     #: Direction of the return leg: received or paid.
     direction: t.Literal["receive", "pay"]
@@ -13485,13 +13485,13 @@ class TrsPriceRequest(_TrsPriceRequest, total=False):
     return_type: t.Literal["total", "price"]
     #: Frequency of resets of the swap.
     reset_frequency: t.Literal["none", "monthly", "quarterly", "semi_annual", "annual"]
-    #: Discount rate and floating index. Annual, continuously compounded, a fraction. Default: 0.
+    #: Discount rate and floating index. A fraction, annual and continuously compounded. Default: 0.
     risk_free_rate: float
-    #: Over the floating rate, simple, ACT/360.
+    #: Spread over the floating rate, simple, ACT/360.
     spread: float
-    #: Dividend yield. Annual, continuously compounded, a fraction. Default: 0.
+    #: Dividend yield. A fraction, annual and continuously compounded. Default: 0.
     dividend_yield: float
-    #: Stock borrow. Annual, continuously compounded, a fraction. Default: 0.
+    #: Stock borrow. A fraction, annual and continuously compounded. Default: 0.
     borrow_rate: float
 
 
@@ -13506,7 +13506,7 @@ class TrsPriceResponsePeriods(t.TypedDict):
     equity: float
     #: Value of the interest of the period.
     financing: float
-    #: At the end of the period.
+    #: Discount factor at the end of the period.
     discount_factor: float
 
 
@@ -13521,17 +13521,17 @@ class TrsPriceResponse(t.TypedDict):
     start: str
     #: Last date of the swap.
     maturity: str
-    #: Return received or paid.
+    #: Direction of the return: received or paid.
     direction: t.Literal["receive", "pay"]
     #: Treatment of dividends in the return.
     return_type: t.Literal["total", "price"]
-    #: Level of the underlying.
+    #: Level of the underlying index.
     spot: float
     #: Level at the last reset.
     initial_level: float
     #: Notional of the swap.
     notional: float
-    #: Value to the party with the given `direction`.
+    #: Value for the party with this `direction`.
     value: float
     #: Value of the return leg.
     equity_leg: float
@@ -13557,13 +13557,13 @@ class _TurnoverParams(t.TypedDict):
 
 
 class TurnoverParams(_TurnoverParams, total=False):
-    """One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted."""
+    """One-way turnover relative to the reference portfolio (half the sum of absolute weight changes) is at most a limit. Securities of the reference that left the index are counted as sold. The default reference of a derived index is the weights held just before the rebalance, so that its first portfolio is unrestricted."""
 
     #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -13572,7 +13572,7 @@ class _TurnoverRow(t.TypedDict):
 
 
 class TurnoverRow(_TurnoverRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: TurnoverParams
@@ -13595,25 +13595,25 @@ class TypeSpec(t.TypedDict):
     kind: t.Optional[t.Literal["eq", "ineq"]]
     #: False for classes that make a result heuristic.
     convex: t.Optional[bool]
-    #: A complete valid row.
+    #: Complete valid example.
     example: t.Optional[t.Mapping[str, t.Any]]
 
 
 class Uncertainty(t.TypedDict):
-    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
+    """Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates."""
 
-    #: Returns of the level, from the second date on.
+    #: Returns of the level, beginning with the second date.
     returns: t.Optional[ReturnsUncertainty]
-    #: Errors of the covariances; null: none.
+    #: Errors of the covariances; null if there are none.
     covariance: t.Optional[CovarianceUncertainty]
 
 
 class UncertaintyInput(t.TypedDict, total=False):
-    """Uncertain estimates: the objective is optimised for the worst expected returns and covariances in these sets. Rows use the estimates themselves."""
+    """Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates."""
 
-    #: Returns of the level, from the second date on.
+    #: Returns of the level, beginning with the second date.
     returns: t.Optional[ReturnsUncertaintyInput]
-    #: Errors of the covariances; null: none.
+    #: Errors of the covariances; null if there are none.
     covariance: t.Optional[CovarianceUncertainty]
 
 
@@ -13641,80 +13641,80 @@ class UniverseMembership(t.TypedDict):
     universe: str
     #: Display name.
     name: t.Optional[str]
-    #: First day; null: always.
+    #: First day of the membership; null if it has no beginning.
     start: t.Optional[str]
-    #: First day on which it is no longer a member; null: still a member.
+    #: First day on which the security is no longer a member; null for a current member.
     end: t.Optional[str]
-    #: Member on as_of, or today.
+    #: True if the security is a member on as_of, or today.
     current: bool
 
 
 class _UniverseSpec(t.TypedDict):
-    #: Securities of the market, or a set operation on other universes.
+    #: Source of the securities: the market, an index, a list, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
 
 
 class UniverseSpec(_UniverseSpec, total=False):
-    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
+    #: For the kind `named`, a universe of the market. For `index`, an index with its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
+    #: Stored watchlist for the kind `watchlist`, as it is when the index is computed.
     watchlist_id: str
-    #: Asset identifiers of the kind `list`.
+    #: Identifiers of the securities, for the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
+    #: Universes of a set operation: securities in any of them (union), in all of them (intersection), or only in the first one (difference). An index contributes its last decided constituents.
     of: t.Sequence[UniverseSpec]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: Securities of the market, or a set operation on other universes.
+    #: Source of the securities: the market, an index, a list, or a set operation on other universes.
     kind: t.Literal["all", "named", "list", "index", "watchlist", "union", "difference", "intersection"]
-    #: For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.
+    #: For the kind `named`, a universe of the market. For `index`, an index with its constituents at each decision.
     id: t.Optional[str]
-    #: Stored watchlist for the kind `watchlist`, in its state at the time of use.
+    #: Stored watchlist for the kind `watchlist`, as it is when the index is computed.
     watchlist_id: str
-    #: Asset identifiers of the kind `list`.
+    #: Identifiers of the securities, for the kind `list`.
     identifiers: t.Sequence[str]
-    #: Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.
+    #: Universes of a set operation: securities in any of them (union), in all of them (intersection), or only in the first one (difference). An index contributes its last decided constituents.
     of: t.Sequence[UniverseSpecInput]
 
 
 class ValidatedFamily(t.TypedDict):
     """Means over the portfolios of a family."""
 
-    #: equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance.
+    #: equal_weight: all covered securities. index: the weights of the index. random: long-only, 20 securities. active: a random portfolio less the equally weighted portfolio. eigenportfolio: an eigenvector of the covariance.
     family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
     #: Portfolios of the family.
     portfolios: int
-    #: Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.
+    #: Fraction of the portfolios with a bias within the band; 0.95 for unbiased forecasts.
     share_in_band: float
-    #: Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.
+    #: Standard deviation of the outcomes, each divided by its forecast. Above 1, risk was underestimated.
     bias: float
     #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.
     q_statistic: t.Optional[float]
-    #: Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better.
+    #: Mean of ln s^2 + z^2, where s is the forecast over the horizon. The model with the lower value forecasts better.
     qlike: float
-    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.
+    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. It is 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
 
 
 class ValidatedPortfolio(t.TypedDict):
-    #: equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance.
+    #: equal_weight: all covered securities. index: the weights of the index. random: long-only, 20 securities. active: a random portfolio less the equally weighted portfolio. eigenportfolio: an eigenvector of the covariance.
     family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
-    #: Number within its family, from 1; eigenportfolios by decreasing eigenvalue.
+    #: Number within the family, from 1. Eigenportfolios are sorted by decreasing eigenvalue.
     number: int
     #: Number of forecasts with an outcome.
     observations: int
-    #: Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.
+    #: Standard deviation of the outcomes, each divided by its forecast. Above 1, risk was underestimated.
     bias: float
     #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.
     q_statistic: t.Optional[float]
-    #: Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better.
+    #: Mean of ln s^2 + z^2, where s is the forecast over the horizon. The model with the lower value forecasts better.
     qlike: float
-    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 for correct forecasts.
+    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. It is 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
     #: Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).
     bias_low: float
-    #: Upper end of the 95 % band.
+    #: Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).
     bias_high: float
     #: True if the bias is within the band.
     in_band: bool
@@ -13725,15 +13725,15 @@ class ValidatedPortfolio(t.TypedDict):
 
 
 class ValidationReport(t.TypedDict):
-    #: True if this body would be saved.
+    #: True if a PUT of this body would succeed.
     valid: bool
-    #: Findings, worst first.
+    #: Findings, most severe first.
     findings: t.Sequence[Finding]
 
 
 class _ValueNode(t.TypedDict):
     node: t.Literal["value"]
-    #: A constant, or a list of constants as the edges of ladder.
+    #: Constant, or a list of constants such as the edges of ladder.
     value: t.Union[t.Union[float, str, bool], t.Sequence[t.Union[float, str, bool]]]
 
 
@@ -13745,9 +13745,9 @@ class ValueNode(_ValueNode, total=False):
 
 
 class VersionDifferenceSentences(t.TypedDict):
-    #: Sentences that are only in the first version.
+    #: Sentences that only the first version contains.
     removed: t.Sequence[str]
-    #: Sentences that are only in the second version.
+    #: Sentences that only the second version contains.
     added: t.Sequence[str]
 
 
@@ -13764,42 +13764,42 @@ class VersionList(t.TypedDict):
     versions: t.Sequence[DocumentVersion]
     #: Number of stored versions, listed or not.
     total: int
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
 
 
-#: The document as it was stored, with its fields at that time.
+#: Document as it was stored, with its fields at that time.
 VersionedDocument = t.Dict[str, t.Any]
 
 class _View(t.TypedDict):
-    #: Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.
+    #: Portfolio of the view: one security for an absolute view, or weights that sum to 0 for a relative view.
     weights: t.Mapping[str, float]
-    #: Expected return of that portfolio, as a fraction per year.
+    #: Expected return of the portfolio, as a fraction per year.
     value: float
 
 
 class View(_View, total=False):
-    #: 0 for no effect up to 1 for certainty.
+    #: Confidence from 0 (no effect) to 1 (certainty).
     confidence: float
 
 
 class VolatilityFilterParams(t.TypedDict, total=False):
-    """Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds."""
+    """Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions."""
 
-    #: Trailing sessions up to the decision date; those without a price bar are skipped. Unit: sessions.
+    #: Number of trailing sessions up to the decision date. Sessions without a price bar are skipped. Unit: sessions.
     window: int
     #: Maximum volatility; null: no maximum. Unit: fraction per year.
     maximum: t.Optional[float]
     #: Minimum volatility; null: no minimum. Unit: fraction per year.
     minimum: t.Optional[float]
-    #: Treatment of a security whose datapoint is missing; a ranking places an included one last.
+    #: Treatment of a security without a value of the datapoint. In a ranking, an included security without a value is last.
     missing: t.Literal["exclude", "include"]
 
 
 class _VolatilityFilterRule(t.TypedDict):
-    #: Client-assigned, unique within the pipeline.
+    #: Id of the rule, unique within the pipeline.
     id: str
     type: t.Literal["VolatilityFilter"]
 
@@ -13807,7 +13807,7 @@ class _VolatilityFilterRule(t.TypedDict):
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
     #: Arguments of the class, by name.
     params: VolatilityFilterParams
-    #: Parameters that are tried, in order, while the rule keeps too few securities.
+    #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
 
 
@@ -13819,9 +13819,9 @@ class _VolatilityParams(t.TypedDict):
 class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -13830,20 +13830,20 @@ class _VolatilityRow(t.TypedDict):
 
 
 class VolatilityRow(_VolatilityRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: VolatilityParams
 
 
 class WaitingOrder(t.TypedDict):
-    """An order that waits for a bar, with `stale_targets: "defer"`."""
+    """Order that waits for a bar, with `stale_targets: "defer"`."""
 
     #: Rebalance that placed the order.
     date: str
     #: Bought or sold.
     side: t.Literal["buy", "sell"]
-    #: Weight that was ordered.
+    #: Weight of the order.
     target_weight: float
     #: Why.
     reason: t.Literal["no_price", "stale_price", "delisted"]
@@ -13859,7 +13859,7 @@ class WaiveFacts(t.TypedDict):
     date: str
     #: Check whose findings are accepted.
     check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
-    #: Index, with those derived from it; null for every index.
+    #: Index, including the indices that depend on it; null for every index.
     index_id: t.Optional[str]
     #: Security or series; null for every finding of the check.
     identifier: t.Optional[str]
@@ -13874,7 +13874,7 @@ class WaiveFacts(t.TypedDict):
 class Waiver(t.TypedDict):
     #: Check whose findings are accepted.
     check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
-    #: Index, with the indices derived from it; null for every index.
+    #: Index, including the indices that depend on it; null for every index.
     index_id: t.Optional[str]
     #: Security; null for every finding of the check.
     identifier: t.Optional[str]
@@ -13893,17 +13893,17 @@ class _WalkForwardFolds(t.TypedDict):
 
 
 class WalkForwardFolds(_WalkForwardFolds, total=False):
-    """Every group after the first sample is tested with the earlier groups as sample."""
+    """Every group after the first sample is tested. The earlier groups are its sample."""
 
-    #: Number of groups of equal length into which time is cut.
+    #: Number of groups of equal length into which time is divided.
     groups: int
-    #: Metric that chooses a variant in sample; the first of equal ones is chosen.
+    #: Metric by which a variant is selected in sample. The first of equal variants is selected.
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
-    #: Number of sample sessions excluded next to every test, because closes of one day occur at different times.
+    #: Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times.
     purge: int
     #: Number of groups in the sample before the first test.
     train_groups: int
-    #: `expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it.
+    #: `expanding`: the sample is everything before the test. `rolling`: the sample is the last `train_groups` groups before the test.
     window: t.Literal["expanding", "rolling"]
 
 
@@ -13916,16 +13916,16 @@ class Watchlist(t.TypedDict):
     description: t.Optional[str]
     #: Identifiers in the order of the client, without duplicates.
     identifiers: t.Sequence[str]
-    #: Time of its last change, ISO-8601 UTC with offset.
+    #: Time of the last change, ISO-8601 UTC with offset.
     updated_at: str
-    #: Identifiers that are not in the served store; all identifiers if no store is served.
+    #: Identifiers that the served store does not contain; all identifiers if no store is served.
     unknown: t.Sequence[str]
 
 
 class WatchlistCollection(t.TypedDict):
     #: Watchlists by id.
     watchlists: t.Sequence[Watchlist]
-    #: Stored documents that are omitted because they cannot be read.
+    #: Number of stored documents that are omitted because they cannot be read.
     skipped: int
     #: Number of omitted documents by cause.
     skipped_causes: SkippedCauses
@@ -13946,20 +13946,20 @@ class WatchlistUpsert(_WatchlistUpsert, total=False):
 class WeightChange(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Before the change.
+    #: Value before the change.
     before: float
-    #: After the change.
+    #: Value after the change.
     after: float
     #: Value after less value before.
     change: float
 
 
 class WeightFigures(t.TypedDict):
-    #: The objective in its measure, including costs; null if it is undefined for the weights.
+    #: Objective in its measure, including costs; null if it is undefined for the weights.
     objective_value: t.Optional[float]
     #: Annualised expected return before costs; null without expected returns.
     expected_return: t.Optional[float]
-    #: Annualised volatility by the risk model of the optimisation.
+    #: Annualised volatility, with the risk model of the optimisation.
     volatility: float
     #: Annualised tracking error against the index.
     tracking_error: float
@@ -13972,28 +13972,28 @@ class WeightRow(t.TypedDict):
     identifier: str
     #: Optimised weight.
     weight: float
-    #: Target index weight.
+    #: Weight in the target index.
     index_weight: float
     #: weight - index_weight.
     active_weight: float
-    #: Contribution to the tracking error. The contributions sum to the tracking error.
+    #: Contribution to the tracking error. The contributions add up to the tracking error.
     risk_contribution: float
-    #: Share of the portfolio variance. The shares sum to 1.
+    #: Fraction of the portfolio variance. The fractions add up to 1.
     variance_share: float
-    #: Binding position bound; null if none binds.
+    #: Binding bound of the position; null if no bound is binding.
     at_bound: t.Optional[t.Literal["lower", "upper"]]
 
 
 class WeightSumParams(t.TypedDict, total=False):
-    """The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -10 to 10, which overlays can have."""
+    """The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A monitored constraint accepts sums from -10 to 10, which overlays can have."""
 
     #: Smallest sum. Unit: fraction.
     lower: float
     #: Largest sum. Unit: fraction.
     upper: float
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -14002,14 +14002,14 @@ class _WeightSumRow(t.TypedDict):
 
 
 class WeightSumRow(_WeightSumRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: WeightSumParams
 
 
 class _WeightedAverageParams(t.TypedDict):
-    #: Datapoint by its name, or an expression of datapoints as text or as nodes, as of the rebalance date.
+    #: Name of a datapoint, or an expression of datapoints as text or as nodes, as known on the rebalance date.
     field: t.Union[str, ExpressionNodeInput]
 
 
@@ -14020,13 +14020,13 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     lower: t.Optional[t.Union[float, BoundPath]]
     #: Largest average, or multiple of the average of the index.
     upper: t.Optional[t.Union[float, BoundPath]]
-    #: Bounds are multiples of the average of the index.
+    #: If true, the bounds are multiples of the average of the index.
     relative: bool
-    #: A security without a value is excluded from the average (renormalise), or counts as zero (zero).
+    #: Treatment of a security without a value: it is excluded from the average (renormalise), or its value is zero (zero).
     missing: t.Literal["zero", "renormalise"]
-    #: Allows violations, at this cost in the objective per unit. Default: no violation.
+    #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
-    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
+    #: Order in which constraints are relaxed if the problem is infeasible: higher numbers first, 0 never. A constraint with a priority can be relaxed at the rebalances of a derived index or a strategy.
     priority: int
 
 
@@ -14035,14 +14035,14 @@ class _WeightedAverageRow(t.TypedDict):
 
 
 class WeightedAverageRow(_WeightedAverageRow, total=False):
-    #: Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.
+    #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
     #: Arguments of the class, by name.
     params: WeightedAverageParams
 
 
 class WeightedPercentiles(t.TypedDict):
-    """Smallest value at or below which the holdings have this share of the weights."""
+    """Smallest value for which the securities with at most this value have this fraction of the weights."""
 
     #: 10 %. One value per date; null if no holding has a value.
     p10: t.Sequence[t.Optional[float]]
@@ -14061,7 +14061,7 @@ class _WeightingSpec(t.TypedDict):
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
@@ -14070,11 +14070,11 @@ class _WeightingSpec(t.TypedDict):
 
 
 class WeightingSpec(_WeightingSpec, total=False):
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseIn
 
 
@@ -14086,27 +14086,27 @@ class _WeightingSpecInput(t.TypedDict):
 class WeightingSpecInput(_WeightingSpecInput, total=False):
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none. Unit: fraction.
+    #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
     #: Minimum weight of a security. Default: no minimum. Unit: fraction.
     floor: t.Optional[float]
     #: Maximum weights of groups.
     group_caps: t.Sequence[GroupCapInput]
-    #: Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.
+    #: Reference column, such as ISSUER. `cap` and `ladder_caps` then limit the weight of each group of this column instead of each constituent. A constituent without a value is a separate group.
     cap_by: str
-    #: Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.
+    #: Caps that apply if a limit is exceeded: first caps of single weights, then a cap of the total of large weights.
     ladder_caps: LadderCaps
-    #: Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.
+    #: Datapoint that multiplies the raw weights. Its changes are phased in over several reviews.
     phase_in: PhaseInInput
 
 
 class WeightsCheck(t.TypedDict):
-    """Weights add up to one with cash, and are not negative in an index without short positions."""
+    """Weights, including cash, add up to 1, and are not negative in an index without short positions."""
 
     check: t.Literal["weights"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Largest distance of the sum from one.
+    #: Largest difference of the sum from 1.
     tolerance: float
 
 
@@ -14115,18 +14115,18 @@ class _WeightsCheckInput(t.TypedDict):
 
 
 class WeightsCheckInput(_WeightsCheckInput, total=False):
-    """Weights add up to one with cash, and are not negative in an index without short positions."""
+    """Weights, including cash, add up to 1, and are not negative in an index without short positions."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
-    #: Largest distance of the sum from one.
+    #: Largest difference of the sum from 1.
     tolerance: float
 
 
 class _WeightsView(t.TypedDict):
-    #: Version of the index or strategy; null for runs stored before versions existed.
+    #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
-    #: Null if the stored run equals a new run of the request.
+    #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
     index_id: str
@@ -14134,7 +14134,7 @@ class _WeightsView(t.TypedDict):
     requested_as_of: t.Optional[str]
     #: The resolved date.
     as_of: str
-    #: The rebalance in force.
+    #: Date of the rebalance in force.
     rebalance_date: str
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
@@ -14142,11 +14142,11 @@ class _WeightsView(t.TypedDict):
     weights: t.Sequence[ConstituentRow]
     #: Concentration of the weights.
     concentration: ConcentrationPayload
-    #: Drift of the weights since the rebalance; null on its date.
+    #: Drift of the weights since the rebalance; null on the rebalance date.
     drift: t.Optional[DriftPayload]
-    #: Decomposition of the volatility; present if requested.
+    #: Decomposition of the volatility, if it was requested.
     risk: t.Optional[RiskPayload]
-    #: Decomposition of the tracking error; present with a benchmark and risk.
+    #: Decomposition of the tracking error, if a benchmark and risk were requested.
     active_risk: t.Optional[ActiveRiskPayload]
 
 
@@ -14156,38 +14156,38 @@ class WeightsView(_WeightsView, total=False):
 
 
 class WhatIfRequest(t.TypedDict, total=False):
-    """Exactly one of index_id and document, and exactly one of patch and changed."""
+    """Exactly one of index_id and document, and exactly one of patch and changed, are required."""
 
-    #: A stored index as the base.
+    #: Id of a stored index that is the base.
     index_id: t.Optional[str]
-    #: A document as the base, instead of index_id.
+    #: Document that is the base, instead of index_id.
     document: t.Optional[IndexDocumentBody]
     #: Changes to the base: a JSON merge patch (RFC 7396), which replaces whole arrays.
     patch: t.Optional[t.Mapping[str, t.Any]]
-    #: The whole changed document, instead of patch.
+    #: Complete changed document, instead of patch.
     changed: t.Optional[IndexDocumentBody]
-    #: Decision date of both. Default: the latest date of the store.
+    #: Decision date of both definitions. Default: the latest date of the store.
     as_of: t.Optional[Date]
-    #: Use the data as known: the newest version at a time (for a date: its end, in UTC), or a version by its number.
+    #: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
     as_known_on: t.Union[int, str]
 
 
 class WhatIfResponse(t.TypedDict):
     #: The resolved date.
     as_of: str
-    #: Latest session with data on or before the date; null before the first one.
+    #: Latest session with data on or before the date; null if the date is before the first session.
     resolved_date: t.Optional[str]
-    #: Before the change.
+    #: Value before the change.
     before: WhatIfSide
-    #: After the change.
+    #: Value after the change.
     after: WhatIfSide
-    #: Securities that only the changed definition holds.
+    #: Securities that are only in the changed definition.
     added: t.Sequence[WeightChange]
-    #: Securities that only the base holds.
+    #: Securities that are only in the base.
     removed: t.Sequence[WeightChange]
-    #: Securities that both hold at different weights.
+    #: Securities with different weights in the two definitions.
     changed: t.Sequence[WeightChange]
-    #: One-way: half the sum of absolute changes.
+    #: One-way turnover: half the sum of the absolute changes.
     turnover: float
     #: Warnings about the changed document.
     findings: t.Sequence[Finding]
@@ -14200,15 +14200,15 @@ class _WhatIfSide(t.TypedDict):
     constituents: int
     #: Largest weight.
     largest: float
-    #: 1 / sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, leverage lowers it.
+    #: 1 divided by the sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, and leverage lowers it.
     effective_assets: float
     #: Securities with a position, long or short.
     gross_constituents: int
     #: Maximum weight of a security; null if there is none.
     cap: t.Optional[float]
-    #: Weight moved away from capped securities.
+    #: Weight that was redistributed from capped securities.
     cap_redistributed: float
-    #: Trigger of a rebalance decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null if there is none.
+    #: Trigger of a rebalance that was decided on that date: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`. Null if there was no rebalance.
     cause: t.Optional[t.Literal["schedule", "breach", "replacement", "fast_entry", "fast_exit"]]
 
 
@@ -14227,29 +14227,29 @@ class WindowScenarioWindow(t.TypedDict):
 class WindowScenario(t.TypedDict):
     #: Display name.
     name: str
-    #: Buy-and-hold return from the close before `start` to the close of `end`.
+    #: Past window. The return is that of a buy-and-hold portfolio from the close before `start` to the close of `end`.
     window: WindowScenarioWindow
 
 
 class _WithholdingRates(t.TypedDict):
     #: Reference column of the store, such as COUNTRY.
     field: str
-    #: Fractions that are withheld, by value of the field.
+    #: Fractions that are withheld, by the value of the field.
     rates: t.Mapping[str, float]
 
 
 class WithholdingRates(_WithholdingRates, total=False):
-    #: Fraction for values without a separate rate. Default: such a value is an error (NO_RATE).
+    #: Fraction for values without a rate. Default: such a value is an error (NO_RATE).
     default: float
 
 
 class WorstCase(t.TypedDict):
-    """Figures of the weights by the estimates and in the worst case of the uncertainty sets."""
+    """Figures of the weights with the estimates, and in the worst case of the uncertainty sets."""
 
-    #: Objective by the estimates, in the measure of the objective.
+    #: Objective with the estimates, in the measure of the objective.
     nominal: float
-    #: Smallest expected return of the set, annualised and before costs; null without expected returns.
+    #: Smallest expected return in the uncertainty set, annualised and before costs; null without expected returns.
     expected_return: t.Optional[float]
-    #: Largest volatility of the set, annualised.
+    #: Largest volatility in the uncertainty set, annualised.
     volatility: float
 

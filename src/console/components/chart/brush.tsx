@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useWidth } from '../use-width.js';
-import { colourOf, listSpreadPositions, type Line, type Range } from './series.js';
+import { getColour, listSpreadPositions, type Line, type Range } from './series.js';
 
 interface BrushProps {
   readonly label: string;
@@ -15,12 +15,12 @@ interface BrushProps {
 
 const HEIGHT = 36;
 /** Number of sessions by which an arrow key moves an edge, without and with the control key. */
-const STEP = 21;
+const KEY_STEP = 21;
 const LONG_STEP = 252;
 /** Minimum number of sessions of a range. */
 const SESSIONS_MIN = 5;
 
-type Part = 'from' | 'to' | 'both';
+type BrushPart = 'from' | 'to' | 'both';
 
 /** Renders the full history of a line with the selected range of the chart. The range and its edges can be dragged. */
 export function Brush({ label, dates, line, first, last, onRange }: BrushProps) {
@@ -28,14 +28,14 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   const width = useWidth(frame);
   const [dragged, setDragged] = useState<readonly [number, number] | null>(null);
   const [from, to] = dragged ?? [first, last];
-  const path = useMemo(() => pathOf(line?.values ?? [], width), [line?.values, width]);
+  const path = useMemo(() => formatPath(line?.values ?? [], width), [line?.values, width]);
   const end = dates.length - 1;
   if (line === undefined || end < SESSIONS_MIN) return null;
-  const place = (at: number) => (at / end) * 100;
+  const computePosition = (at: number) => (at / end) * 100;
   const report = ([start, stop]: readonly [number, number]) =>
     onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // both positions are within the dates
 
-  const drag = (part: Part) => (down: PointerEvent & { readonly currentTarget: Element }) => {
+  const startDrag = (part: BrushPart) => (down: PointerEvent & { readonly currentTarget: Element }) => {
     const { currentTarget: handle, clientX: start } = down;
     handle.setPointerCapture(down.pointerId);
     let now: readonly [number, number] = [from, to];
@@ -56,7 +56,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
     down.preventDefault();
     down.stopPropagation();
   };
-  const edge = (part: 'from' | 'to', at: number) => (
+  const renderEdge = (part: 'from' | 'to', at: number) => (
     <span
       class="brush-edge"
       role="slider"
@@ -66,30 +66,30 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
       aria-valuemax={end}
       aria-valuenow={at}
       aria-valuetext={dates[at]}
-      style={{ left: `${place(at)}%` }}
-      onPointerDown={drag(part)}
+      style={{ left: `${computePosition(at)}%` }}
+      onPointerDown={startDrag(part)}
       onKeyDown={(event) => {
         const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
         if (step === 0) return;
         event.preventDefault();
-        report(shiftRange([from, to], part, step * (event.ctrlKey ? LONG_STEP : STEP), end));
+        report(shiftRange([from, to], part, step * (event.ctrlKey ? LONG_STEP : KEY_STEP), end));
       }}
     />
   );
   return (
     <div class="brush" ref={frame} onDblClick={() => onRange(null)}>
       <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        <path d={path} style={{ stroke: colourOf(line.colour) }} />
+        <path d={path} style={{ stroke: getColour(line.colour) }} />
       </svg>
-      <span class="brush-veil" style={{ left: 0, width: `${place(from)}%` }} />
-      <span class="brush-veil" style={{ left: `${place(to)}%`, right: 0 }} />
+      <span class="brush-veil" style={{ left: 0, width: `${computePosition(from)}%` }} />
+      <span class="brush-veil" style={{ left: `${computePosition(to)}%`, right: 0 }} />
       <span
         class="brush-range"
-        style={{ left: `${place(from)}%`, width: `${place(to) - place(from)}%` }}
-        onPointerDown={drag('both')}
+        style={{ left: `${computePosition(from)}%`, width: `${computePosition(to) - computePosition(from)}%` }}
+        onPointerDown={startDrag('both')}
       />
-      {edge('from', from)}
-      {edge('to', to)}
+      {renderEdge('from', from)}
+      {renderEdge('to', to)}
     </div>
   );
 }
@@ -97,7 +97,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
 /** Moves a range or one edge of the range by a number of positions. */
 function shiftRange(
   [from, to]: readonly [number, number],
-  part: Part,
+  part: BrushPart,
   by: number,
   end: number,
 ): readonly [number, number] {
@@ -108,7 +108,7 @@ function shiftRange(
 }
 
 /** Returns the SVG path of a line for a width in pixels. The scale is logarithmic if all values are positive. */
-function pathOf(values: readonly (number | null)[], width: number): string {
+function formatPath(values: readonly (number | null)[], width: number): string {
   const places = listSpreadPositions(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
   const isLog = values.every((value) => value === null || value > 0);
   const heights = places.map((t) => {

@@ -2,17 +2,17 @@ import type uPlot from 'uplot';
 import { saveFile } from '../../state/files.js';
 import {
   formatAxisLabels,
-  dateOf,
+  toDate,
   listEvenSplits,
   listLogSplits,
-  secondsOf,
-  stack,
+  toSeconds,
+  stackLines,
   type Line,
   type Unit,
 } from './series.js';
 
 /** A chart with the data that its exported file needs. */
-export interface DrawnChart {
+export interface ChartContent {
   readonly label: string;
   readonly plot: uPlot;
   readonly dates: readonly string[];
@@ -25,25 +25,25 @@ export interface DrawnChart {
   readonly last: number;
 }
 
-const PAD = 16;
-const TITLE = 22;
-const LEGEND = 20;
+const PADDING = 16;
+const TITLE_HEIGHT = 22;
+const LEGEND_HEIGHT = 20;
 const AXIS_RIGHT = 60;
 const AXIS_BELOW = 24;
 
 /** Saves a chart as a file named by its label. */
-export async function saveChart(chart: DrawnChart, format: 'png' | 'svg'): Promise<void> {
+export async function saveChart(chart: ChartContent, format: 'png' | 'svg'): Promise<void> {
   const name = chart.label
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '');
-  const bytes = format === 'svg' ? new TextEncoder().encode(svgOf(chart)) : await pngOf(chart);
+  const bytes = format === 'svg' ? new TextEncoder().encode(renderSvg(chart)) : await renderPng(chart);
   saveFile(`${name}.${format}`, bytes);
 }
 
-const style = (): CSSStyleDeclaration => getComputedStyle(document.documentElement);
+const getPageStyle = (): CSSStyleDeclaration => getComputedStyle(document.documentElement);
 
-const colourIn = (own: CSSStyleDeclaration, n: number): string =>
+const getColourIn = (own: CSSStyleDeclaration, n: number): string =>
   own.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
 
 interface LegendEntry {
@@ -53,14 +53,14 @@ interface LegendEntry {
 }
 
 /** Returns the legend entries, wrapped to the width of the chart. */
-function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[] {
-  let x = PAD;
-  let y = PAD + TITLE + 12;
+function layOutLegend(lines: readonly Line[], width: number): readonly LegendEntry[] {
+  let x = PADDING;
+  let y = PADDING + TITLE_HEIGHT + 12;
   return lines.map((line) => {
     const room = 22 + line.label.length * 6.6 + 14;
-    if (x > PAD && x + room > width - PAD) {
-      x = PAD;
-      y += LEGEND;
+    if (x > PADDING && x + room > width - PADDING) {
+      x = PADDING;
+      y += LEGEND_HEIGHT;
     }
     const at = { line, x, y };
     x += room;
@@ -68,19 +68,19 @@ function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[]
   });
 }
 
-const formatRange = ({ dates, first, last }: DrawnChart): string => `${dates[first]} – ${dates[last]}`;
+const formatRange = ({ dates, first, last }: ChartContent): string => `${dates[first]} – ${dates[last]}`;
 
 /** Returns a PNG image of the chart with its title and legend, on the background of the current theme. */
-async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
+async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   const { canvas } = chart.plot.ctx;
-  const own = style();
+  const own = getPageStyle();
   const scale = devicePixelRatio;
-  const width = canvas.width / scale + 2 * PAD;
-  const legend = legendOf(chart.lines, width);
-  const above = (legend.at(-1)?.y ?? PAD + TITLE) + 12;
+  const width = canvas.width / scale + 2 * PADDING;
+  const legend = layOutLegend(chart.lines, width);
+  const above = (legend.at(-1)?.y ?? PADDING + TITLE_HEIGHT) + 12;
   const out = document.createElement('canvas');
   out.width = Math.round(width * scale);
-  out.height = Math.round(above * scale + canvas.height + PAD * scale);
+  out.height = Math.round(above * scale + canvas.height + PADDING * scale);
   const context = out.getContext('2d')!; // every browser that supports canvas supports the 2d context
   context.scale(scale, scale);
   context.fillStyle = own.getPropertyValue('--ground-raised');
@@ -91,10 +91,10 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
     context.fillStyle = own.getPropertyValue(colour);
     context.fillText(text, x, y);
   };
-  write(chart.label, PAD, PAD + 12, '--text', 600);
-  write(formatRange(chart), PAD + 14 + chart.label.length * 7.2, PAD + 12, '--text-third');
+  write(chart.label, PADDING, PADDING + 12, '--text', 600);
+  write(formatRange(chart), PADDING + 14 + chart.label.length * 7.2, PADDING + 12, '--text-third');
   for (const { line, x, y } of legend) {
-    context.strokeStyle = colourIn(own, line.colour);
+    context.strokeStyle = getColourIn(own, line.colour);
     context.lineWidth = 3;
     context.setLineDash(line.isDashed === true ? [4, 3] : []);
     context.beginPath();
@@ -103,7 +103,7 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
     context.stroke();
     write(line.label, x + 20, y, '--text-second');
   }
-  context.drawImage(canvas, PAD, above, canvas.width / scale, canvas.height / scale);
+  context.drawImage(canvas, PADDING, above, canvas.width / scale, canvas.height / scale);
   const blob = await new Promise<Blob | null>((resolve) => out.toBlob(resolve, 'image/png'));
   if (blob === null) throw new Error('The browser cannot write the picture.');
   return new Uint8Array(await blob.arrayBuffer());
@@ -113,35 +113,35 @@ const escape = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** Returns the chart as an SVG document. */
-export function svgOf(chart: DrawnChart): string {
-  const own = style();
+export function renderSvg(chart: ChartContent): string {
+  const own = getPageStyle();
   const { width: plotWidth, height: plotHeight } = chart.plot.rect;
-  const width = Math.round(plotWidth + AXIS_RIGHT + 2 * PAD);
-  const legend = legendOf(chart.lines, width);
-  const top = (legend.at(-1)?.y ?? PAD + TITLE) + 14;
-  const height = Math.round(top + plotHeight + AXIS_BELOW + PAD);
-  const frame: Frame = { left: PAD, top, width: plotWidth, height: plotHeight, ...scalesOf(chart) };
-  const text = (x: number, y: number, said: string, colour: string, more = '') =>
+  const width = Math.round(plotWidth + AXIS_RIGHT + 2 * PADDING);
+  const legend = layOutLegend(chart.lines, width);
+  const top = (legend.at(-1)?.y ?? PADDING + TITLE_HEIGHT) + 14;
+  const height = Math.round(top + plotHeight + AXIS_BELOW + PADDING);
+  const frame: ChartFrame = { left: PADDING, top, width: plotWidth, height: plotHeight, ...createScales(chart) };
+  const formatText = (x: number, y: number, said: string, colour: string, more = '') =>
     `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="${own.getPropertyValue(colour)}"${more}>${escape(said)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="Inter, system-ui, sans-serif" font-size="12">`,
     `<title>${escape(chart.label)}</title>`,
     `<rect width="100%" height="100%" fill="${own.getPropertyValue('--ground-raised')}"/>`,
-    text(PAD, PAD + 12, chart.label, '--text', ' font-weight="600"'),
-    text(width - PAD, PAD + 12, formatRange(chart), '--text-third', ' text-anchor="end"'),
+    formatText(PADDING, PADDING + 12, chart.label, '--text', ' font-weight="600"'),
+    formatText(width - PADDING, PADDING + 12, formatRange(chart), '--text-third', ' text-anchor="end"'),
     ...legend.flatMap(({ line, x, y }) => [
-      `<path d="M${x} ${y - 4}h14" stroke="${colourIn(own, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
-      text(x + 20, y, line.label, '--text-second'),
+      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(own, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
+      formatText(x + 20, y, line.label, '--text-second'),
     ]),
-    ...axesOf(chart, frame, own.getPropertyValue('--line'), (x, y, said, more) =>
-      text(x, y, said, '--text-third', more),
+    ...renderAxes(chart, frame, own.getPropertyValue('--line'), (x, y, said, more) =>
+      formatText(x, y, said, '--text-third', more),
     ),
-    ...linesOf(chart, frame, own),
+    ...renderLines(chart, frame, own),
     '</svg>',
   ].join('\n');
 }
 
-interface Frame {
+interface ChartFrame {
   readonly left: number;
   readonly top: number;
   readonly width: number;
@@ -150,15 +150,15 @@ interface Frame {
   readonly y: readonly [number, number];
 }
 
-function scalesOf({ plot }: DrawnChart): Pick<Frame, 'x' | 'y'> {
-  const of = (name: string): readonly [number, number] => {
+function createScales({ plot }: ChartContent): Pick<ChartFrame, 'x' | 'y'> {
+  const getRange = (name: string): readonly [number, number] => {
     const { min, max } = plot.scales[name] ?? {};
     return [min ?? 0, max ?? 1];
   };
-  return { x: of('x'), y: of('y') };
+  return { x: getRange('x'), y: getRange('y') };
 }
 
-function createScale({ left, top, width, height, x, y }: Frame, isLog: boolean) {
+function createScale({ left, top, width, height, x, y }: ChartFrame, isLog: boolean) {
   const size = isLog ? Math.log : (value: number) => value;
   const [low, high] = [size(y[0]), size(y[1])];
   return {
@@ -171,7 +171,7 @@ type WriteText = (x: number, y: number, said: string, more?: string) => string;
 
 const SECONDS_PER_DAY = 86_400;
 /** Possible steps of the date axis, each with the length of its labels in characters. */
-const STEPS = [
+const DATE_STEPS = [
   { seconds: 5 * 365.25 * SECONDS_PER_DAY, months: 60, length: 4 },
   { seconds: 2 * 365.25 * SECONDS_PER_DAY, months: 24, length: 4 },
   { seconds: 365.25 * SECONDS_PER_DAY, months: 12, length: 4 },
@@ -186,10 +186,10 @@ const ROW_HEIGHT = 40;
  * Returns the labelled dates of the axis: first days of years or months, spaced so that labels do not overlap. For a
  * range without such a day: the ends of the range.
  */
-function listDateSplits({ x, width }: Frame): readonly { readonly date: string; readonly text: string }[] {
-  const [from, to] = [dateOf(x[0]), dateOf(x[1])];
+function listDateSplits({ x, width }: ChartFrame): readonly { readonly date: string; readonly text: string }[] {
+  const [from, to] = [toDate(x[0]), toDate(x[1])];
   const most = width / LABEL_WIDTH;
-  const step = STEPS.findLast(({ seconds }) => (x[1] - x[0]) / seconds <= most) ?? STEPS[0];
+  const step = DATE_STEPS.findLast(({ seconds }) => (x[1] - x[0]) / seconds <= most) ?? DATE_STEPS[0];
   const year = Number(from.slice(0, 4));
   const splits: { date: string; text: string }[] = [];
   for (let month = 0; ; month += step.months) {
@@ -200,7 +200,7 @@ function listDateSplits({ x, width }: Frame): readonly { readonly date: string; 
   return splits.length > 0 ? splits : [from, to].map((date) => ({ date, text: date }));
 }
 
-function axesOf(chart: DrawnChart, frame: Frame, line: string, write: WriteText): readonly string[] {
+function renderAxes(chart: ChartContent, frame: ChartFrame, line: string, write: WriteText): readonly string[] {
   const { xOf, yOf } = createScale(frame, chart.isLog);
   const splits = chart.isLog ? listLogSplits(...frame.y) : listEvenSplits(...frame.y, frame.height / ROW_HEIGHT);
   const texts = formatAxisLabels(splits, chart.unit);
@@ -211,23 +211,23 @@ function axesOf(chart: DrawnChart, frame: Frame, line: string, write: WriteText)
       write(right + 8, yOf(value) + 4, texts[k] ?? ''),
     ]),
     ...listDateSplits(frame).map(({ date, text }) =>
-      write(xOf(secondsOf(date)), frame.top + frame.height + 18, text, ' text-anchor="middle"'),
+      write(xOf(toSeconds(date)), frame.top + frame.height + 18, text, ' text-anchor="middle"'),
     ),
   ];
 }
 
-function linesOf(chart: DrawnChart, frame: Frame, own: CSSStyleDeclaration): readonly string[] {
+function renderLines(chart: ChartContent, frame: ChartFrame, own: CSSStyleDeclaration): readonly string[] {
   const { xOf, yOf } = createScale(frame, chart.isLog);
-  const drawn = (chart.isStacked ? stack(chart.lines) : chart.lines).toReversed();
+  const drawn = (chart.isStacked ? stackLines(chart.lines) : chart.lines).toReversed();
   const ground = yOf(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
   return drawn.map(({ values, colour, isDashed, isFilled }) => {
-    const stroke = colourIn(own, colour);
+    const stroke = getColourIn(own, colour);
     const points: string[] = [];
     for (let t = chart.first; t <= chart.last; t++) {
       const value = values[t];
       const date = chart.dates[t];
       if (typeof value === 'number' && date !== undefined)
-        points.push(`${xOf(secondsOf(date)).toFixed(1)} ${yOf(value).toFixed(1)}`);
+        points.push(`${xOf(toSeconds(date)).toFixed(1)} ${yOf(value).toFixed(1)}`);
     }
     const path = points.length === 0 ? '' : `M${points.join('L')}`;
     const [start, end] = [points[0]?.split(' ')[0], points.at(-1)?.split(' ')[0]];

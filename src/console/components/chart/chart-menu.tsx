@@ -1,17 +1,17 @@
 import { attempt } from '../../state/actions.js';
 import { copyText } from '../../state/clipboard.js';
 import { pinPart } from '../../state/dashboard.js';
-import { partName } from '../../state/part.js';
+import { getPartName } from '../../state/part.js';
 import { countValues } from '../../words/numbers.js';
-import { tabSeparated } from '../../words/tabular.js';
+import { formatTabSeparated } from '../../words/tabular.js';
 import { Icon } from '../icon.js';
 import { Menu } from '../menu.js';
-import type { DrawnChart } from './chart-file.js';
+import type { ChartContent } from './chart-file.js';
 
 interface ChartMenuProps {
   readonly label: string;
   /** Returns the currently drawn chart; null before it is drawn. */
-  drawn(): DrawnChart | null;
+  drawn(): ChartContent | null;
 }
 
 /**
@@ -32,7 +32,7 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
       .slice(first, last + 1)
       .map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]);
     void copyText(
-      tabSeparated(['Date', ...lines.map(({ label: name }) => name)], rows),
+      formatTabSeparated(['Date', ...lines.map(({ label: name }) => name)], rows),
       countValues(rows.length, 'row'),
     );
   };
@@ -54,7 +54,7 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
         </button>
       </li>
       <li>
-        <button type="button" onClick={() => pinPart(partName(label), 2)}>
+        <button type="button" onClick={() => pinPart(getPartName(label), 2)}>
           Pin to the dashboard
         </button>
       </li>

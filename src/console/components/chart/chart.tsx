@@ -1,12 +1,12 @@
 import type uPlot from 'uplot';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { isPrinting, PRINT_WIDTH } from '../../state/printing.js';
 import { shade } from '../../state/theme.js';
-import { notesOf, type Note } from '../../state/notes.js';
-import { partName } from '../../state/part.js';
+import { listNotes, type Note } from '../../state/notes.js';
+import { getPartName } from '../../state/part.js';
 import { Brush } from './brush.js';
-import type { DrawnChart } from './chart-file.js';
+import type { ChartContent } from './chart-file.js';
 import { ChartMenu } from './chart-menu.js';
 import { ChartTable } from './chart-table.js';
 import { CursorTable } from './cursor-table.js';
@@ -15,8 +15,8 @@ import { NoteMenu } from './note-menu.js';
 import type { Band, Flag } from './overlays.js';
 import { createPlot, markAt, type PlotOptions } from './plot.js';
 import {
-  NUMBER,
-  secondsOf,
+  NUMBER_UNIT,
+  toSeconds,
   formatValueAt,
   limitToRange,
   type Line,
@@ -59,7 +59,7 @@ export interface ChartProps {
 const NO_MARKS: readonly Mark[] = [];
 const NO_BANDS: readonly Band[] = [];
 const NO_FLAGS: readonly Flag[] = [];
-const HEIGHT = 300;
+const CHART_HEIGHT = 300;
 
 /**
  * Renders lines over dates. Dragging selects a range, dragging with shift moves it, and a double click shows the full
@@ -67,8 +67,8 @@ const HEIGHT = 300;
  * selection or opens a mark, and Escape shows the full period.
  */
 export function Chart(props: ChartProps) {
-  const { label, dates, lines, height = HEIGHT, isLog = false, isStacked = false, hasZero = false } = props;
-  const { range = null, onRange, marks = NO_MARKS, sync, unit = NUMBER } = props;
+  const { label, dates, lines, height = CHART_HEIGHT, isLog = false, isStacked = false, hasZero = false } = props;
+  const { range = null, onRange, marks = NO_MARKS, sync, unit = NUMBER_UNIT } = props;
   const { bands, flags, notes } = useOverlays(props);
   const [at, setAt] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
@@ -96,23 +96,23 @@ export function Chart(props: ChartProps) {
       setAt(next);
       placeCursor(plot.current, next);
     } else if (event.key === 'Enter' && anchor !== null) {
-      onRange?.(rangeBetween(dates, anchor, shown));
+      onRange?.(createRange(dates, anchor, shown));
       setAnchor(null);
-    } else if (event.key === 'Enter' && mark !== undefined) go(mark.address);
+    } else if (event.key === 'Enter' && mark !== undefined) navigate(mark.address);
     else if (event.key === 'Escape' && range !== null) onRange?.(null);
     else return;
     event.preventDefault();
   };
   const draw = () => plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last };
   return (
-    <figure class="chart" data-part={partName(label)}>
+    <figure class="chart" data-part={getPartName(label)}>
       <ChartHead
         {...props}
         unit={unit}
         at={shown}
         from={anchor ?? first}
         mark={mark}
-        notes={notesAt(notes, dates[shown] ?? '')}
+        notes={listNotesAt(notes, dates[shown] ?? '')}
         noteRange={findNoteRange(dates, anchor ?? pointed.current ?? last, pointed.current ?? last)}
         drawn={draw}
       />
@@ -140,7 +140,7 @@ export function Chart(props: ChartProps) {
 /** Opens the mark at the clicked position. */
 function followMark(plot: uPlot | null, marks: readonly Mark[], { clientX, clientY }: MouseEvent): void {
   const found = plot && markAt(plot, marks, clientX - plot.rect.left);
-  if (found && clientY > plot.rect.bottom - 14) go(found.address);
+  if (found && clientY > plot.rect.bottom - 14) navigate(found.address);
 }
 
 interface ChartHeadProps extends ChartProps {
@@ -151,7 +151,7 @@ interface ChartHeadProps extends ChartProps {
   readonly notes: readonly Note[];
   /** Day or period of a new note. */
   readonly noteRange: Range;
-  drawn(): DrawnChart | null;
+  drawn(): ChartContent | null;
 }
 
 /** Renders the legend with the values at the cursor, and the actions of the chart. */
@@ -183,7 +183,7 @@ function ChartHead(props: ChartHeadProps) {
 
 /** Returns the shaded periods and flags of the chart and of the user's notes. */
 function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps) {
-  const notes = subject === undefined ? NO_NOTES : notesOf(subject);
+  const notes = subject === undefined ? NO_NOTES : listNotes(subject);
   const key = JSON.stringify(notes);
   return useMemo(() => {
     const periods = notes.flatMap(({ from, to, text }) => (to === null ? [] : [{ from, to, label: text }]));
@@ -202,17 +202,17 @@ function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps
 const NO_NOTES: readonly Note[] = [];
 
 /** Returns the notes on a day and on the periods that contain it. */
-const notesAt = (notes: readonly Note[], date: string): readonly Note[] =>
+const listNotesAt = (notes: readonly Note[], date: string): readonly Note[] =>
   notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
 
 function findNoteRange(dates: readonly string[], a: number, b: number): Range {
   return { from: dates[Math.min(a, b)] ?? '', to: dates[Math.max(a, b)] ?? '' };
 }
 
-type Drawing = Omit<PlotOptions, 'width' | 'onRange'>;
+type ChartInput = Omit<PlotOptions, 'width' | 'onRange'>;
 
 /** Draws the chart in the width of its container, and redraws it when its content or the theme changes. */
-function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onRange: ChartProps['onRange']) {
+function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], onRange: ChartProps['onRange']) {
   const { dates, lines, height, isLog, isStacked, marks, bands, flags } = drawing;
   const into = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -250,7 +250,7 @@ function showRange(
   hasBars: boolean,
 ): void {
   if (last <= first) return;
-  const [min, max] = [secondsOf(dates[first]!), secondsOf(dates[last]!)];
+  const [min, max] = [toSeconds(dates[first]!), toSeconds(dates[last]!)];
   const room = hasBars ? (max - min) / (last - first) / 2 : 0;
   plot.setScale('x', { min: min - room, max: max + room });
 }
@@ -262,13 +262,13 @@ function placeCursor(plot: uPlot | null, at: number): void {
   plot.setCursor({ left: plot.valToPos(x, 'x'), top: 10 }, false);
 }
 
-interface Cursor {
+interface CursorState {
   readonly at: number;
   readonly first: number;
   readonly last: number;
 }
 
-function moveCursor({ key, ctrlKey }: KeyboardEvent, { at, first, last }: Cursor): number | undefined {
+function moveCursor({ key, ctrlKey }: KeyboardEvent, { at, first, last }: CursorState): number | undefined {
   const step = ctrlKey ? 21 : 1;
   const steps: Readonly<Record<string, number>> = {
     ArrowRight: at + step,
@@ -282,7 +282,7 @@ function moveCursor({ key, ctrlKey }: KeyboardEvent, { at, first, last }: Cursor
   return next === undefined ? undefined : Math.max(first, Math.min(last, next));
 }
 
-function rangeBetween(dates: readonly string[], a: number, b: number): Range {
+function createRange(dates: readonly string[], a: number, b: number): Range {
   return { from: dates[Math.min(a, b)]!, to: dates[Math.max(a, b)]! };
 }
 

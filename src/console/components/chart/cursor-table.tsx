@@ -1,5 +1,5 @@
-import { change, points, signClass } from '../../words/numbers.js';
-import { colourOf, formatValueAt, type Line, type Unit } from './series.js';
+import { formatChange, formatPoints, getSignClass } from '../../words/numbers.js';
+import { getColour, formatValueAt, type Line, type Unit } from './series.js';
 
 interface CursorTableProps {
   readonly label: string;
@@ -39,12 +39,12 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
           {lines.map(({ id, label: own, values, colour, isDashed }, k) => (
             <tr key={id}>
               <th scope="row" title={own}>
-                <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />{' '}
+                <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />{' '}
                 {own}
               </th>
               <td>{formatValueAt(values, at, unit)}</td>
-              <td class={signClass(changes[k])}>{change(changes[k])}</td>
-              {lines.length > 1 && <td>{k === base ? '' : differenceText(changes[k], changes[base])}</td>}
+              <td class={getSignClass(changes[k])}>{formatChange(changes[k])}</td>
+              {lines.length > 1 && <td>{k === base ? '' : renderDifference(changes[k], changes[base])}</td>}
             </tr>
           ))}
         </tbody>
@@ -60,7 +60,7 @@ function changeOf(values: Line['values'], from: number, at: number): number | nu
 }
 
 /** Formats the difference between two changes in percentage points. */
-function differenceText(own: number | null | undefined, reference: number | null | undefined) {
+function renderDifference(own: number | null | undefined, reference: number | null | undefined) {
   if (own == null || reference == null) return '–';
-  return <span class={signClass(own - reference)}>{points(own - reference)}</span>;
+  return <span class={getSignClass(own - reference)}>{formatPoints(own - reference)}</span>;
 }

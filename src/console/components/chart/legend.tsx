@@ -1,4 +1,4 @@
-import { colourOf, formatValueAt, type Line, type Mark, type Unit } from './series.js';
+import { getColour, formatValueAt, type Line, type Mark, type Unit } from './series.js';
 
 interface LegendProps {
   readonly date: string | undefined;
@@ -17,7 +17,7 @@ export function Legend({ date, at, lines, unit, mark, marksAre }: LegendProps) {
       <span class="legend-date">{date}</span>
       {lines.map(({ id, label, colour, values, isDashed }) => (
         <span key={id} class="legend-line">
-          <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />
+          <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />
           {label} <span class="number">{formatValueAt(values, at, unit)}</span>
         </span>
       ))}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { addNote, notesOf, removeNote } from '../../state/notes.js';
+import { addNote, listNotes, removeNote } from '../../state/notes.js';
 import { isDate } from '../../words/dates.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
@@ -14,7 +14,7 @@ interface NoteMenuProps {
 
 /** Renders a menu of the user's notes on days and periods. The notes are stored in this browser. */
 export function NoteMenu({ subject, range }: NoteMenuProps) {
-  const notes = notesOf(subject);
+  const notes = listNotes(subject);
   return (
     <Popover label={`Notes on ${subject}`} title={<Icon name="edit" />} kind="bare">
       {() => (

@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { secondsOf } from './series.js';
+import { toSeconds } from './series.js';
 
 /** A shaded period. */
 export interface Band {
@@ -16,17 +16,17 @@ export interface Flag {
   readonly isWritten?: boolean;
 }
 
-type Style = CSSStyleDeclaration;
+type OverlayStyle = CSSStyleDeclaration;
 
 /** Shades the visible part of periods behind the lines. */
-export function drawBands(plot: uPlot, bands: readonly Band[], style: Style): void {
+export function drawBands(plot: uPlot, bands: readonly Band[], style: OverlayStyle): void {
   const { ctx, bbox } = plot;
-  const sight = rangeOf(plot);
+  const sight = findRange(plot);
   if (bands.length === 0 || sight === null) return;
   ctx.save();
   ctx.fillStyle = style.getPropertyValue('--band');
   for (const { from, to } of bands) {
-    const [start, end] = [Math.max(secondsOf(from), sight.min), Math.min(secondsOf(to), sight.max)];
+    const [start, end] = [Math.max(toSeconds(from), sight.min), Math.min(toSeconds(to), sight.max)];
     if (end < start) continue;
     const left = plot.valToPos(start, 'x', true);
     ctx.fillRect(left, bbox.top, Math.max(1, plot.valToPos(end, 'x', true) - left), bbox.height);
@@ -35,9 +35,9 @@ export function drawBands(plot: uPlot, bands: readonly Band[], style: Style): vo
 }
 
 /** Draws a vertical line with a flag at the top for each remark. */
-export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): void {
+export function drawFlags(plot: uPlot, flags: readonly Flag[], style: OverlayStyle): void {
   const { ctx, bbox } = plot;
-  const sight = rangeOf(plot);
+  const sight = findRange(plot);
   if (flags.length === 0 || sight === null) return;
   const size = 6 * devicePixelRatio;
   ctx.save();
@@ -47,7 +47,7 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): vo
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   ctx.font = `${11 * devicePixelRatio}px ${style.getPropertyValue('--font')}`;
   for (const { date, label, isWritten = false } of flags) {
-    const at = secondsOf(date);
+    const at = toSeconds(date);
     if (at < sight.min || at > sight.max) continue;
     const x = plot.valToPos(at, 'x', true);
     ctx.beginPath();
@@ -64,13 +64,13 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: Style): vo
   ctx.restore();
 }
 
-function rangeOf(plot: uPlot): { readonly min: number; readonly max: number } | null {
+function findRange(plot: uPlot): { readonly min: number; readonly max: number } | null {
   const { min, max } = plot.scales['x'] ?? {};
   return typeof min === 'number' && typeof max === 'number' ? { min, max } : null;
 }
 
 /** Writes the label of a flag on the right of it, moved to the left where it would leave the chart. */
-function writeLabel({ ctx, bbox }: uPlot, label: string, left: number, style: Style): void {
+function writeLabel({ ctx, bbox }: uPlot, label: string, left: number, style: OverlayStyle): void {
   const flag = ctx.fillStyle;
   ctx.fillStyle = style.getPropertyValue('--text-second');
   ctx.textAlign = 'left';

@@ -4,11 +4,11 @@ import { drawBands, drawFlags, type Band, type Flag } from './overlays.js';
 import {
   formatAxisLabels,
   toBins,
-  dateOf,
+  toDate,
   sortForDrawing,
   listLogSplits,
-  secondsOf,
-  stack,
+  toSeconds,
+  stackLines,
   type Line,
   type Mark,
   type Range,
@@ -41,8 +41,8 @@ export interface PlotOptions {
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;
-  const drawn = isStacked ? stack(lines).toReversed() : sortForDrawing(lines);
-  const data = [dates.map(secondsOf), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
+  const drawn = isStacked ? stackLines(lines).toReversed() : sortForDrawing(lines);
+  const data = [dates.map(toSeconds), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
   const style = getComputedStyle(document.documentElement);
   const plot = new uPlot(
     {
@@ -52,10 +52,10 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       // The left half of the first date label extends beyond the chart.
       padding: [8, 8, 0, 32],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-      cursor: cursorOf(options),
-      scales: { x: { time: true }, y: { distr: options.isLog ? 3 : 1, range: rangeOf(options) } },
-      axes: axesOf(options, style),
-      series: [{}, ...drawn.map((line) => seriesOf(line, isStacked, style))],
+      cursor: createCursor(options),
+      scales: { x: { time: true }, y: { distr: options.isLog ? 3 : 1, range: createRange(options) } },
+      axes: createAxes(options, style),
+      series: [{}, ...drawn.map((line) => createSeries(line, isStacked, style))],
       hooks: {
         // Called after the first drawing.
         ready: [() => performance.measure('chart', { start: started })],
@@ -72,14 +72,15 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   return plot;
 }
 
-type Style = CSSStyleDeclaration;
+type PlotStyle = CSSStyleDeclaration;
 
-const readSeriesColour = (style: Style, n: number): string => style.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
+const readSeriesColour = (style: PlotStyle, n: number): string =>
+  style.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
 
 /** Share of the distance between two dates that a bar covers, and its maximum width in pixels. */
 const BAR_SIZE: [number, number] = [0.5, 24];
 
-function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
+function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.Series {
   const stroke = readSeriesColour(style, line.colour);
   return {
     stroke: isStacked ? style.getPropertyValue('--ground-raised') : stroke,
@@ -92,7 +93,7 @@ function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
   };
 }
 
-function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
+function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[] {
   const text = style.getPropertyValue('--text-third');
   const line = style.getPropertyValue('--line');
   const font = `11px ${style.getPropertyValue('--font')}`;
@@ -122,7 +123,7 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
   ];
 }
 
-const MONTH = 28 * 86_400;
+const MONTH_SECONDS = 28 * 86_400;
 
 /** Minimum distance between date labels and between the shorter year labels, in pixels. */
 const DATE_SPACE = 72;
@@ -132,15 +133,15 @@ const YEAR_SPACE = 44;
  * Returns the minimum distance between labels. Year labels are used if adjacent labels are more than half a year apart.
  */
 const computeLabelSpace = (seconds: number, width: number): number =>
-  (seconds / width) * YEAR_SPACE > 6 * MONTH ? YEAR_SPACE : DATE_SPACE;
+  (seconds / width) * YEAR_SPACE > 6 * MONTH_SECONDS ? YEAR_SPACE : DATE_SPACE;
 
 /** Returns a year, a month or a day, depending on the step of the axis. */
 function formatAxisDate(seconds: number, step: number): string {
-  const date = dateOf(seconds);
-  return step >= 12 * MONTH ? date.slice(0, 4) : step >= MONTH ? date.slice(0, 7) : date;
+  const date = toDate(seconds);
+  return step >= 12 * MONTH_SECONDS ? date.slice(0, 4) : step >= MONTH_SECONDS ? date.slice(0, 7) : date;
 }
 
-function rangeOf({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
+function createRange({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
   if (isLog)
     return (_, least, most) => {
       const room = (most / least) ** 0.06;
@@ -156,7 +157,7 @@ function rangeOf({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range 
 }
 
 /** Returns the cursor settings: dragging selects a range, and dragging with the shift key moves it. */
-function cursorOf({ sync, isStacked }: PlotOptions): uPlot.Cursor {
+function createCursor({ sync, isStacked }: PlotOptions): uPlot.Cursor {
   return {
     y: false,
     drag: { x: true, y: false, setScale: false },
@@ -174,7 +175,7 @@ const SELECTED_MIN = 6;
 function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
   const { left, width } = plot.select;
   if (width >= SELECTED_MIN)
-    onRange({ from: dateOf(plot.posToVal(left, 'x')), to: dateOf(plot.posToVal(left + width, 'x')) });
+    onRange({ from: toDate(plot.posToVal(left, 'x')), to: toDate(plot.posToVal(left + width, 'x')) });
   if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
 }
 
@@ -183,8 +184,8 @@ function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
  * released.
  */
 function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
-  const first = secondsOf(dates[0] ?? '1970-01-01');
-  const last = secondsOf(dates.at(-1) ?? '1970-01-01');
+  const first = toSeconds(dates[0] ?? '1970-01-01');
+  const last = toSeconds(dates.at(-1) ?? '1970-01-01');
   plot.over.addEventListener('pointerdown', (down) => {
     if (!down.shiftKey) return;
     const { min = first, max = last } = plot.scales['x'] ?? {};
@@ -198,7 +199,7 @@ function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
     const end = () => {
       plot.over.removeEventListener('pointermove', move);
       const { min: from, max: to } = plot.scales['x'] ?? {};
-      if (typeof from === 'number' && typeof to === 'number') onRange({ from: dateOf(from), to: dateOf(to) });
+      if (typeof from === 'number' && typeof to === 'number') onRange({ from: toDate(from), to: toDate(to) });
     };
     plot.over.addEventListener('pointermove', move);
     plot.over.addEventListener('pointerup', end, { once: true });
@@ -207,7 +208,7 @@ function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
 }
 
 /** Draws small marks on the date axis. Several marks that would overlap are drawn as one mark with their number. */
-function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
+function drawMarks(plot: uPlot, marks: readonly Mark[], style: PlotStyle): void {
   if (marks.length === 0) return;
   const { ctx, bbox } = plot;
   const { min, max } = plot.scales['x'] ?? {};
@@ -217,7 +218,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: Style): void {
   ctx.font = `${9 * devicePixelRatio}px ${style.getPropertyValue('--font')}`;
   ctx.textAlign = 'center';
   if (typeof min !== 'number' || typeof max !== 'number') return ctx.restore();
-  const places = marks.map(({ date }) => secondsOf(date)).filter((at) => at >= min && at <= max);
+  const places = marks.map(({ date }) => toSeconds(date)).filter((at) => at >= min && at <= max);
   for (const { at: x, count } of toBins(
     places.map((at) => plot.valToPos(at, 'x', true)),
     MARK_GAP * devicePixelRatio,
@@ -244,7 +245,7 @@ const MARK_REACH = 6;
 
 /** Returns the mark under the pointer. */
 export function markAt(plot: uPlot, marks: readonly Mark[], x: number): Mark | undefined {
-  const distance = (mark: Mark) => Math.abs(plot.valToPos(secondsOf(mark.date), 'x') - x);
-  const [nearest] = marks.toSorted((a, b) => distance(a) - distance(b));
-  return nearest !== undefined && distance(nearest) <= MARK_REACH ? nearest : undefined;
+  const computeDistance = (mark: Mark) => Math.abs(plot.valToPos(toSeconds(mark.date), 'x') - x);
+  const [nearest] = marks.toSorted((a, b) => computeDistance(a) - computeDistance(b));
+  return nearest !== undefined && computeDistance(nearest) <= MARK_REACH ? nearest : undefined;
 }

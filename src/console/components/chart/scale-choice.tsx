@@ -1,4 +1,4 @@
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { Choice } from '../choice.js';
 import { isWide, type Line } from './series.js';
 
@@ -13,7 +13,7 @@ const SCALES = [
 
 /** Returns true if the scale in the address is logarithmic. Default: the scale that suits the range of the lines. */
 export function isLogarithmic(lines: readonly Line[], first: number, last: number): boolean {
-  const chosen = parameter('scale');
+  const chosen = getParameter('scale');
   return chosen === 'log' || (chosen !== 'linear' && isWide(lines, first, last));
 }
 

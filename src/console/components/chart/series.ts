@@ -1,5 +1,5 @@
-import { dayNumber } from '../../words/dates.js';
-import { decimal, percent, points } from '../../words/numbers.js';
+import { parseDayNumber } from '../../words/dates.js';
+import { formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
 
 export interface Line {
   readonly id: string;
@@ -31,19 +31,19 @@ export interface Mark {
   readonly address: string;
 }
 
-export const COLOURS = 12;
+export const COLOUR_COUNT = 12;
 
 /** Returns the CSS variable of the nth colour. */
-export const colourOf = (n: number): string => `var(--series-${((n - 1) % COLOURS) + 1})`;
+export const getColour = (n: number): string => `var(--series-${((n - 1) % COLOUR_COUNT) + 1})`;
 
 const SECONDS_PER_DAY = 86_400;
 
-export const secondsOf = (date: string): number => dayNumber(date) * SECONDS_PER_DAY;
+export const toSeconds = (date: string): number => parseDayNumber(date) * SECONDS_PER_DAY;
 
-export const dateOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
+export const toDate = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
 
 /** Stacks lines: the values of each line are added to the sum of the lines before it. */
-export function stack(lines: readonly Line[]): readonly Line[] {
+export function stackLines(lines: readonly Line[]): readonly Line[] {
   const sums: number[] = [];
   return lines.map((line) => ({
     ...line,
@@ -139,15 +139,15 @@ export interface Unit {
   readonly digits: number;
 }
 
-export const PERCENT: Unit = { of: 'percent', digits: 2 };
+export const PERCENT_UNIT: Unit = { of: 'percent', digits: 2 };
 export const POINTS: Unit = { of: 'points', digits: 2 };
-export const NUMBER: Unit = { of: 'number', digits: 2 };
+export const NUMBER_UNIT: Unit = { of: 'number', digits: 2 };
 
 /** Formats a value; a missing value is shown as a dash. */
 export function formatValueAt(values: Line['values'], at: number, { of, digits }: Unit): string {
   const value = values[at];
-  if (of === 'points') return points(value);
-  return of === 'percent' ? percent(value, digits) : decimal(value, digits);
+  if (of === 'points') return formatPoints(value);
+  return of === 'percent' ? formatPercent(value, digits) : formatDecimal(value, digits);
 }
 
 /**
@@ -155,12 +155,12 @@ export function formatValueAt(values: Line['values'], at: number, { of, digits }
  * ten.
  */
 export function listLogSplits(least: number, most: number): number[] {
-  const decades = (low: number, high: number) => {
+  const listDecades = (low: number, high: number) => {
     const first = Math.floor(Math.log10(low));
     return Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, k) => 10 ** (first + k));
   };
   const isIn = (value: number) => value >= least && value <= most;
-  if (most > 10 * least) return decades(least, most).flatMap((ten) => [ten, 2 * ten, 5 * ten].filter(isIn));
+  if (most > 10 * least) return listDecades(least, most).flatMap((ten) => [ten, 2 * ten, 5 * ten].filter(isIn));
   return listEvenSplits(least, most);
 }
 
@@ -189,7 +189,7 @@ export function formatAxisLabels(splits: readonly (number | null)[], { of }: Uni
     value === null
       ? ''
       : of === 'percent'
-        ? percent(value, digits)
-        : `${decimal(value * scale, digits)}${of === 'points' ? ' pp' : ''}`,
+        ? formatPercent(value, digits)
+        : `${formatDecimal(value * scale, digits)}${of === 'points' ? ' pp' : ''}`,
   );
 }

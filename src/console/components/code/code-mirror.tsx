@@ -29,7 +29,7 @@ export function CodeMirror(props: CodeMirrorProps) {
   useLayoutEffect(() => {
     const { current } = host;
     const root = current!.shadowRoot ?? current!.attachShadow({ mode: 'open' }); // the effect runs after the first render, so the element exists
-    const state = EditorState.create({ doc: value, extensions: [...extensionsOf(latest), spoken.of(language)] });
+    const state = EditorState.create({ doc: value, extensions: [...createExtensions(latest), spoken.of(language)] });
     const view = new EditorView({ root, parent: root, state });
     editor.current = view;
     return () => view.destroy();
@@ -44,7 +44,7 @@ export function CodeMirror(props: CodeMirrorProps) {
   useLayoutEffect(() => {
     const view = editor.current;
     if (view === null) return;
-    const shown = marks.flatMap((mark) => diagnosticOf(view.state, mark));
+    const shown = marks.flatMap((mark) => createDiagnostics(view.state, mark));
     view.dispatch(setDiagnostics(view.state, shown));
     const [first] = shown;
     if (first !== undefined) view.dispatch({ selection: { anchor: first.from }, scrollIntoView: true });
@@ -52,7 +52,7 @@ export function CodeMirror(props: CodeMirrorProps) {
   return <div ref={host} class="code-editor" />;
 }
 
-function extensionsOf(latest: { readonly current: CodeMirrorProps }): readonly Extension[] {
+function createExtensions(latest: { readonly current: CodeMirrorProps }): readonly Extension[] {
   const { label, lines = 8, isReadOnly = false } = latest.current;
   const run = () => {
     latest.current.onRun?.();
@@ -86,7 +86,7 @@ const LINE_HEIGHT = 20;
 const PADDING = 6;
 
 /** Returns the diagnostic of an error: it marks the word at the reported position, or the reported line. */
-function diagnosticOf({ doc }: EditorState, { at, line, message }: CodeMark): readonly Diagnostic[] {
+function createDiagnostics({ doc }: EditorState, { at, line, message }: CodeMark): readonly Diagnostic[] {
   if (line !== undefined) {
     if (line < 1 || line > doc.lines) return [];
     const { from, to } = doc.line(line);

@@ -15,22 +15,22 @@ interface SqlEditorProps extends CodeProps {
 export function SqlEditor({ tables, ...props }: SqlEditorProps) {
   const language = useMemo(() => {
     const schema = Object.fromEntries(
-      Object.entries(tables).map(([table, columns]) => [table, columns.map(columnCompletion)]),
+      Object.entries(tables).map(([table, columns]) => [table, columns.map(createColumnCompletion)]),
     );
     const support = sql({ dialect: DUCKDB, schema, upperCaseKeywords: true });
-    return [support, DUCKDB.language.data.of({ autocomplete: columnsOf(tables) })];
+    return [support, DUCKDB.language.data.of({ autocomplete: createColumnSource(tables) })];
   }, [tables]);
   return <CodeMirror {...props} language={language} />;
 }
 
-const columnCompletion = ({ name, type }: SqlTables[string][number]): Completion => ({
+const createColumnCompletion = ({ name, type }: SqlTables[string][number]): Completion => ({
   label: name,
   type: 'property',
   detail: type.toLowerCase(),
 });
 
 /** Completes unqualified column names from the tables that the query mentions. */
-const columnsOf =
+const createColumnSource =
   (tables: SqlTables): CompletionSource =>
   (context) => {
     const word = context.matchBefore(/\.?\w*/);
@@ -42,7 +42,7 @@ const columnsOf =
       for (const column of columns) {
         const before = found.get(column.name);
         const of = before === undefined ? table : `${before.info as string}, ${table}`; // `info` is set in the next line
-        found.set(column.name, { ...columnCompletion(column), info: of, boost: 1 });
+        found.set(column.name, { ...createColumnCompletion(column), info: of, boost: 1 });
       }
     return { from: word.from, options: [...found.values()], validFor: /^\w*$/ };
   };

@@ -1,10 +1,10 @@
 import { useId, useState } from 'preact/hooks';
 import { Banner } from '../banner.js';
 import { Button } from '../button.js';
-import { listChangedFields, resolve, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
-import { labelOf, pathWords } from '../../words/labels.js';
+import { listChangedFields, resolve, findSide, type ChangedField, type Side } from '../../words/conflicts.js';
+import { labelOf, formatPathLabel } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
-import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
 
 /** A concurrent change: another user saved a version after this document was opened. */
@@ -31,7 +31,7 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = listChangedFields({ base, mine, theirs });
   const document = resolve(theirs, fields, chosen);
-  const open = fields.filter((field) => sideOf(field, chosen) === null).length;
+  const open = fields.filter((field) => findSide(field, chosen) === null).length;
   return (
     <Banner
       kind="warning"
@@ -55,7 +55,7 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
         fields={fields}
         document={mine}
         chosen={chosen}
-        onChoose={(path, side) => setChosen(new Map(chosen).set(pathText(path), side))}
+        onChoose={(path, side) => setChosen(new Map(chosen).set(formatPath(path), side))}
       />
     </Banner>
   );
@@ -89,9 +89,9 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
         </thead>
         <tbody>
           {fields.map((field, row) => (
-            <tr key={pathText(field.path)}>
-              <th scope="row" id={`${id}-${row}`} title={pathText(field.path)}>
-                {pathWords(field.path, document)}
+            <tr key={formatPath(field.path)}>
+              <th scope="row" id={`${id}-${row}`} title={formatPath(field.path)}>
+                {formatPathLabel(field.path, document)}
               </th>
               <td>
                 <Value value={field.before} />
@@ -103,7 +103,7 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
                       type="radio"
                       name={`${id}-${row}`}
                       aria-labelledby={`${id}-${row} ${id}-${side} ${id}-${row}-${side}`}
-                      checked={sideOf(field, chosen) === side}
+                      checked={findSide(field, chosen) === side}
                       onChange={() => onChoose(field.path, side)}
                     />
                     <span id={`${id}-${row}-${side}`}>
@@ -123,27 +123,27 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
 
 /** Renders a value in full, with list items on separate lines. */
 function Value({ value }: { readonly value: Json | undefined }) {
-  if (!Array.isArray(value)) return <>{valueText(value)}</>;
+  if (!Array.isArray(value)) return <>{formatValue(value)}</>;
   const items = value as readonly Json[];
   if (items.length === 0) return <>none</>;
   return (
     <ol>
       {items.map((item, i) => (
-        <li key={i}>{valueText(item)}</li>
+        <li key={i}>{formatValue(item)}</li>
       ))}
     </ol>
   );
 }
 
 /** Formats a value as text, for example `top, TopN, Count 30` for a row. Empty members are omitted. */
-function valueText(value: Json | undefined): string {
+function formatValue(value: Json | undefined): string {
   if (value === undefined || value === null) return '–';
-  if (Array.isArray(value)) return (value as readonly Json[]).map(valueText).join(', ');
+  if (Array.isArray(value)) return (value as readonly Json[]).map(formatValue).join(', ');
   if (!isObject(value)) return String(value);
   const parts = Object.entries(value).flatMap(([name, member]) => {
     if (member === undefined || member === null) return [];
     if (name === 'type' || name === 'id') return [String(member)];
-    const text = valueText(member);
+    const text = formatValue(member);
     return text === '' ? [] : [name === 'params' ? text : `${labelOf(name)} ${text}`];
   });
   return parts.join(', ');

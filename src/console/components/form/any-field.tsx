@@ -1,13 +1,13 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { messageAt } from '../../words/findings.js';
-import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { formatMessageAt } from '../../words/findings.js';
+import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Expression } from './expression.js';
 import { renderCode, Field, FieldGrid } from './field.js';
-import { fieldOf, isApplicable, type FieldSpec } from './field-spec.js';
+import { createField, isApplicable, type FieldSpec } from './field-spec.js';
 
 export interface AnyFieldProps {
   readonly spec: FieldSpec;
@@ -24,7 +24,7 @@ export interface AnyFieldProps {
 /** Renders a field, or the fields of an object or of a list of objects. */
 export function AnyField(props: AnyFieldProps) {
   const { spec, path, findings } = props;
-  const text = pathText(path);
+  const text = formatPath(path);
   const isWhole = spec.kind !== 'text' && spec.kind !== 'choice';
   const own = findings.filter(
     ({ path: one }) => one === text || (isWhole && (one.startsWith(`${text}.`) || one.startsWith(`${text}[`))),
@@ -39,7 +39,7 @@ export function AnyField(props: AnyFieldProps) {
         .filter(({ path: one }) => one === text)
         .map((finding) => (
           <p key={finding.code} class={isProblem(finding) ? 'down' : 'quiet'}>
-            {messageAt(finding, spec.name, spec.label)}
+            {formatMessageAt(finding, spec.name, spec.label)}
           </p>
         ))}
       {members}
@@ -118,7 +118,7 @@ function Members({ spec, value, path, findings, datapoints, isDisabled = false, 
         .map((member) => (
           <AnyField
             key={member.name}
-            spec={fieldOf(member)}
+            spec={createField(member)}
             value={object[member.name]}
             findings={findings}
             path={[...path, member.name]}

@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { service } from '../../state/service.js';
-import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { renderCode, Field, FieldGrid } from './field.js';
@@ -64,7 +64,7 @@ function removeText(value: JsonObject): JsonObject {
   return tree;
 }
 
-const NODE: FieldSpec = {
+const NODE_FIELD: FieldSpec = {
   name: 'node',
   label: 'Condition',
   kind: 'choice',
@@ -76,13 +76,13 @@ const INITIAL_NODE: JsonObject = { node: 'comparison', comparison: 'ge' };
 
 /** Converts a node to another kind, and keeps the operands that the new kind accepts. */
 function convertToKind(value: JsonObject, node: string): JsonObject {
-  const before = operandsOf(value);
+  const before = listOperands(value);
   const operands = before.length > 0 ? before : [value];
   if (node === 'comparison') return before.find((one) => one['node'] === 'comparison') ?? INITIAL_NODE;
   return node === 'not' ? { node, operand: operands[0] ?? INITIAL_NODE } : { node, operands };
 }
 
-function operandsOf({ operands, operand }: JsonObject): readonly JsonObject[] {
+function listOperands({ operands, operand }: JsonObject): readonly JsonObject[] {
   const all = Array.isArray(operands) ? (operands as readonly Json[]) : [operand];
   return all.filter((one) => isObject(one));
 }
@@ -90,24 +90,24 @@ function operandsOf({ operands, operand }: JsonObject): readonly JsonObject[] {
 function Node({ value, findings, path, datapoints, onChange }: NodeProps) {
   const node = isObject(value) ? value : INITIAL_NODE;
   const kind = String(node['node']);
-  const at = (step: string) => findings.filter(({ path: own }) => isWithin(own, [...path, step]));
-  const own = findings.filter(({ path: one }) => one === pathText(path));
+  const listFindingsAt = (step: string) => findings.filter(({ path: own }) => isWithin(own, [...path, step]));
+  const own = findings.filter(({ path: one }) => one === formatPath(path));
   return (
     <>
       <FieldGrid>
         <Field
-          spec={NODE}
+          spec={NODE_FIELD}
           value={kind}
-          findings={[...own, ...at('node')]}
+          findings={[...own, ...listFindingsAt('node')]}
           onChange={(chosen) => onChange(convertToKind(node, String(chosen)))}
         />
         {kind === 'comparison' &&
-          comparisonFields(node).map((spec) => (
+          createComparisonFields(node).map((spec) => (
             <Field
               key={spec.name}
               spec={spec}
               value={node[spec.name]}
-              findings={at(spec.name)}
+              findings={listFindingsAt(spec.name)}
               datapoints={datapoints}
               onChange={(next) => onChange({ ...node, [spec.name]: next })}
             />
@@ -119,14 +119,14 @@ function Node({ value, findings, path, datapoints, onChange }: NodeProps) {
 }
 
 const isWithin = (path: string, outer: Path): boolean => {
-  const text = pathText(outer);
+  const text = formatPath(outer);
   return path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`);
 };
 
 /** Comparison operators with a list as value. */
 const LIST_COMPARISONS = ['in', 'between'];
 
-const comparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
+const createComparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
   { name: 'field', label: 'Datapoint', kind: 'node', isRequired: true },
   {
     name: 'comparison',
@@ -159,7 +159,7 @@ interface OperandsProps extends Omit<NodeProps, 'value'> {
 
 /** Renders the fields for the operands of a condition. */
 function Operands({ node, path, onChange, ...shared }: OperandsProps) {
-  const operands = operandsOf(node);
+  const operands = listOperands(node);
   const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });
   if (node['node'] === 'not')
     return (

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { toStoreCase } from '../../words/findings.js';
-import { formulaText } from '../../words/formulas.js';
+import { formatFormula } from '../../words/formulas.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { parseQuantity } from '../../words/quantities.js';
-import { plainText, scalarOf, scalarText } from '../../words/scalars.js';
+import { formatPlainText, parseTyped, formatScalar } from '../../words/scalars.js';
 import { Toggles } from '../toggles.js';
 import type { FieldSpec } from './field-spec.js';
 import { Formula } from './formula.js';
@@ -55,11 +55,11 @@ export function FieldControl(props: ControlProps) {
     case 'numbers':
       return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} unit={spec.unit ?? null} />;
     case 'prose':
-      return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={spec.rows ?? 3} />;
+      return <TextArea {...props} common={common} toText={formatPlainText} toValue={parseText} rows={spec.rows ?? 3} />;
     case 'list':
       return <TextArea {...props} common={common} toText={formatList} toValue={parseList} rows={2} />;
     case 'scalar':
-      return <TextInput {...props} common={common} toText={scalarText} toValue={parseScalar} />;
+      return <TextInput {...props} common={common} toText={formatScalar} toValue={parseScalar} />;
     case 'scalars':
       return <TextInput {...props} common={common} toText={formatScalars} toValue={parseScalars} />;
     case 'integers':
@@ -147,7 +147,7 @@ function FormulaInput(props: CommonProps) {
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
       <TextInput
         {...props}
-        toText={formulaText}
+        toText={formatFormula}
         toValue={props.spec.isNumeric ? createNumericParser(props.spec) : parseNamed}
       />
     </Formula>
@@ -164,7 +164,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
   const [text, type] = useTyped({
     value,
     onChange,
-    toText: own.toText ?? (spec.kind === 'node' ? formatNode : plainText),
+    toText: own.toText ?? (spec.kind === 'node' ? formatNode : formatPlainText),
     toValue: own.toValue ?? (isNumber ? createNumberParser(spec) : (PARSERS[spec.kind] ?? parseText)),
   });
   return (
@@ -177,7 +177,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
         autocomplete="off"
         spellcheck={false}
         list={suggests ? `${id}-list` : undefined}
-        placeholder={placeholderOf(spec)}
+        placeholder={formatPlaceholder(spec)}
         value={text}
         onInput={(event) => type(event.currentTarget.value)}
         onBlur={() => {
@@ -196,7 +196,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
   );
 }
 
-const placeholderOf = ({ kind, otherwise }: FieldSpec): string =>
+const formatPlaceholder = ({ kind, otherwise }: FieldSpec): string =>
   kind === 'date' ? 'YYYY-MM-DD' : otherwise === undefined || otherwise === null ? '' : String(otherwise);
 
 type ParsedValue = { readonly value: Json | undefined } | undefined;
@@ -221,7 +221,7 @@ const createNumericParser =
 function formatNode(value: Json | undefined): string {
   const { node, name, ...others } = isObject(value) ? value : {};
   const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
-  return isPlain ? name : plainText(value);
+  return isPlain ? name : formatPlainText(value);
 }
 
 const parseNode = (text: string): ParsedValue =>
@@ -302,14 +302,14 @@ function parseIntegers(text: string): ParsedValue {
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };
 }
 
-const parseScalar = (text: string): ParsedValue => ({ value: text.trim() === '' ? undefined : scalarOf(text) });
+const parseScalar = (text: string): ParsedValue => ({ value: text.trim() === '' ? undefined : parseTyped(text) });
 
 const formatScalars = (value: Json | undefined): string =>
-  Array.isArray(value) ? (value as readonly Json[]).map(scalarText).join(', ') : scalarText(value);
+  Array.isArray(value) ? (value as readonly Json[]).map(formatScalar).join(', ') : formatScalar(value);
 
 function parseScalars(text: string): ParsedValue {
   const items = parseList(text)?.value as readonly string[] | undefined; // parseList returns strings only
-  return { value: items?.map(scalarOf) };
+  return { value: items?.map(parseTyped) };
 }
 
 const formatJson = (value: Json | undefined): string =>

@@ -1,5 +1,5 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
-import { isObject, valueAt, addValue, type Json } from '../../words/paths.js';
+import { isObject, getValueAt, addValue, type Json } from '../../words/paths.js';
 
 export type FieldKind =
   | 'text'
@@ -71,10 +71,10 @@ export interface FieldSpec {
 }
 
 /** Creates a field from a parameter of a catalogue. */
-export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
+export function createField(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
   const { name, label, required, choices, help, default: otherwise, fields: members = null } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
-  const kind = kindOf(parameter);
+  const kind = detectKind(parameter);
   return {
     name,
     label,
@@ -94,7 +94,7 @@ export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fie
 /** Returns true if a parameter applies, given the values and defaults of the other parameters. */
 export function isApplicable({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
-    valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
+    getValueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
   return (
     when === null || when.some((all) => Object.entries(all).every(([name, own]) => own.includes(String(read(name)))))
   );
@@ -115,7 +115,7 @@ export function removeInapplicable(members: readonly MemberSpec[], value: Json):
 const HAS_MEMBERS: ReadonlySet<FieldKind> = new Set(['object', 'rows']);
 
 /** Pattern of the names of parameters whose value is the name of a column or datapoint. */
-const DATAPOINTS = /(?:^|_)field$|^group_by$/;
+const DATAPOINT_FIELD_NAME = /(?:^|_)field$|^group_by$/;
 
 const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
   date: 'date',
@@ -129,12 +129,12 @@ const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
   expression: 'formula',
 };
 
-function kindOf({ name, type, choices, ref, format }: MemberSpec): FieldKind {
+function detectKind({ name, type, choices, ref, format }: MemberSpec): FieldKind {
   if (choices !== null) return 'choice';
   if (ref === 'ExpressionNode') return 'expression';
   const formatted = format === null ? undefined : FORMATS[format];
   if (formatted !== undefined) return formatted;
-  if (type === 'string') return DATAPOINTS.test(name) ? 'datapoint' : 'text';
+  if (type === 'string') return DATAPOINT_FIELD_NAME.test(name) ? 'datapoint' : 'text';
   if (ref === 'FieldNode') return 'node';
   return type;
 }

@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { useFindingField } from '../../state/finding-fields.js';
 import type { Json } from '../../words/paths.js';
-import { isMissing, messageAt, listNearest } from '../../words/findings.js';
-import { formHelp, helpOfChoice } from '../../words/help.js';
-import { percent } from '../../words/numbers.js';
+import { isMissing, formatMessageAt, listNearest } from '../../words/findings.js';
+import { formatFormHelp, findChoiceHelp } from '../../words/help.js';
+import { formatPercent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
 import { Button } from '../button.js';
 import { FieldControl } from './field-control.js';
@@ -61,7 +61,7 @@ export function Field({
           </span>
         )}
         {isShort(unit) && !isFraction(unit) && !label.endsWith(unit) && <span class="quiet"> {unit}</span>}
-        {typeof value === 'number' && isFraction(unit) && <span class="quiet"> = {percent(value)}</span>}
+        {typeof value === 'number' && isFraction(unit) && <span class="quiet"> = {formatPercent(value)}</span>}
       </label>
       <FieldControl
         id={id}
@@ -75,7 +75,7 @@ export function Field({
       />
       {explained !== '' && (
         <p id={`${id}-help`} class="field-help">
-          {renderCode(formHelp(explained))}
+          {renderCode(formatFormHelp(explained))}
         </p>
       )}
       {link !== undefined && (
@@ -91,7 +91,7 @@ export function Field({
 /** Returns the help text of a field for its current value. A unit that is too long for the label is appended. */
 function formatHelp({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
   const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
-  const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
+  const meaning = kind === 'choice' && typeof help === 'string' ? findChoiceHelp(help, chosen) : help;
   return [meaning, isShort(unit) || isFraction(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 
@@ -110,7 +110,7 @@ function FieldFindings({ id, spec: { name: member, label, kind }, findings, note
           key={`${finding.code} ${finding.path} ${finding.message}`}
           class={finding.severity === 'error' ? 'down' : 'field-warning'}
         >
-          {messageAt(finding, member, label)}
+          {formatMessageAt(finding, member, label)}
         </li>
       ))}
       {names.length > 0 && (

@@ -3,9 +3,9 @@ import type { ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service } from '../../state/service.js';
-import { completeFormula, completionsOf, formulaText } from '../../words/formulas.js';
+import { completeFormula, listCompletions, formatFormula } from '../../words/formulas.js';
 import type { Json } from '../../words/paths.js';
-import { scalarText } from '../../words/scalars.js';
+import { formatScalar } from '../../words/scalars.js';
 import { FormulaTerms } from './formula-terms.js';
 
 interface FormulaProps {
@@ -20,14 +20,14 @@ interface FormulaProps {
 /** Renders a formula as text, with completions of the last word, the error, the unit and some of the values. */
 export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
   const { functions, request, store } = useContext(FormulaTerms);
-  const text = formulaText(value);
+  const text = formatFormula(value);
   const isWritten = typeof value !== 'number' && text !== '' && !text.startsWith('{') && !datapoints.includes(text);
   const body = { expression: text, expects, ...request };
   const { data, isBehind } = useOneAtATime(isWritten ? JSON.stringify([store, body]) : null, () =>
     service.value.call('evaluateDatapoint', { query: store === null ? {} : { store_id: store }, body }),
   );
   const names = [...Object.keys(request.datapoints ?? {}), ...datapoints];
-  const completions = isWritten ? completionsOf(text, names, functions) : [];
+  const completions = isWritten ? listCompletions(text, names, functions) : [];
   return (
     <div class="formula">
       {children}
@@ -48,7 +48,7 @@ export function Formula({ value, expects, datapoints, children, onChange }: Form
 function Meaning({ text, found }: { readonly text: string; readonly found: DatapointEvaluation }) {
   const wrong = found.findings.find(({ severity }) => severity === 'error');
   if (wrong !== undefined) return <MarkedText text={text} finding={wrong} />;
-  const values = found.values.map(({ identifier, value }) => `${identifier} ${scalarText(value)}`);
+  const values = found.values.map(({ identifier, value }) => `${identifier} ${formatScalar(value)}`);
   const told = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
     (part) => part !== null,
   );

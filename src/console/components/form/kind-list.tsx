@@ -2,13 +2,13 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { resolve, useSchemas, type Schema, type Schemas } from '../../state/schemas.js';
-import { isObject, moveItem, pathText, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, moveItem, formatPath, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { Answered } from '../wait.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { ListRow, type RowActions } from './list-row.js';
-import { fieldsOf } from './schema-fields.js';
+import { createFields } from './schema-fields.js';
 import { SchemaForm } from './schema-form.js';
 import './row-list.css';
 
@@ -62,7 +62,7 @@ export function KindList(props: KindListProps) {
   return (
     <Answered resource={schemas} what={`the kinds of ${what}`}>
       {(all) => {
-        const kinds = kindsIn(all, schemaOf(all), member);
+        const kinds = readKinds(all, schemaOf(all), member);
         return (
           <>
             <ol class="row-list">
@@ -104,7 +104,7 @@ export function KindList(props: KindListProps) {
 const formatKind = (kind: string): string => kind.replaceAll('_', ' ');
 
 /** Returns the kinds of rows in the contract, each with the schema name of the kind. */
-function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
+function readKinds(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
   return new Map(
     (schema.oneOf ?? []).map((own) => [
       String(resolve(schemas, own).properties?.[member]?.const),
@@ -126,13 +126,13 @@ function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isFolded, onRow } = props;
   const { what, rows, member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
   const { nameOf = formatKind } = props;
-  const all = schema === '' ? [] : fieldsOf(schemas, schema).map((field) => field.name);
+  const all = schema === '' ? [] : createFields(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, all)];
   const names = all.filter((name) => !out.includes(name));
   const help = schemas[schema]?.description;
-  const text = pathText([...path, at]);
+  const text = formatPath([...path, at]);
   const errors = findings.filter(({ path: own, severity }) => severity === 'error' && own.startsWith(text));
-  const form = (isShown: (name: string) => boolean) => (
+  const renderForm = (isShown: (name: string) => boolean) => (
     <SchemaForm
       schema={schema}
       names={names.filter(isShown)}
@@ -150,18 +150,18 @@ function KindRow(props: KindRowProps) {
       last={rows.length - 1}
       name={`${what} ${at + 1}`}
       title={nameOf(String(row[member]))}
-      summary={props.summaryOf?.(row) ?? (summaryOf(row, member) || firstSentence(help ?? ''))}
+      summary={props.summaryOf?.(row) ?? (formatSummary(row, member) || getFirstSentence(help ?? ''))}
       errors={isFolded ? errors.length : 0}
     >
       {!isFolded && (
         <>
           {help !== undefined && <p class="quiet">{renderCode(help)}</p>}
-          {form((name) => !rare.includes(name))}
+          {renderForm((name) => !rare.includes(name))}
           {more?.(row, at, onRow)}
           {names.some((name) => rare.includes(name)) && (
             <details class="row-more">
               <summary>More settings</summary>
-              {form((name) => rare.includes(name))}
+              {renderForm((name) => rare.includes(name))}
             </details>
           )}
         </>
@@ -170,10 +170,10 @@ function KindRow(props: KindRowProps) {
   );
 }
 
-const firstSentence = (text: string): string => /^[^.]*\./.exec(text)?.[0] ?? text;
+const getFirstSentence = (text: string): string => /^[^.]*\./.exec(text)?.[0] ?? text;
 
 /** Summarises a row by its texts and lists of texts, such as `Performance, level benchmark`. */
-const summaryOf = (row: JsonObject, member: string): string =>
+const formatSummary = (row: JsonObject, member: string): string =>
   Object.entries(row)
     .filter(([name, value]) => name !== member && (typeof value === 'string' || Array.isArray(value)) && value !== '')
     .map(([, value]) =>

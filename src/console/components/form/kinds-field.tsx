@@ -6,8 +6,8 @@ import { isProblem, Optional } from './any-field.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { KindList } from './kind-list.js';
-import { rowsIn } from './row-list.js';
-import { memberOfKind, schemaOfMember } from './schema-fields.js';
+import { listRows } from './row-list.js';
+import { findKindMember, findMemberSchema } from './schema-fields.js';
 
 interface KindsFieldProps {
   /** Schema and member in one text, such as `ChecksStep.checks`. */
@@ -29,20 +29,20 @@ export function KindsField({
   onChange,
 }: KindsFieldProps) {
   const schemas = useSchemas();
-  const rows = rowsIn(value);
+  const rows = listRows(value);
   return (
     <Optional label={label} isSet={rows.length > 0 || findings.some(isProblem)}>
       {help != null && <p class="field-help">{renderCode(help)}</p>}
       <Answered resource={schemas} what="the fields">
         {(all) => {
-          const member = memberOfKind(all, schemaOfMember(all, schema)) ?? 'type';
+          const member = findKindMember(all, findMemberSchema(all, schema)) ?? 'type';
           return (
             <KindList
               what={member}
               rows={rows}
               member={member}
               nameOf={(kind) => words[kind] ?? kind.replaceAll('_', ' ')}
-              schemaOf={() => schemaOfMember(all, schema).items ?? {}}
+              schemaOf={() => findMemberSchema(all, schema).items ?? {}}
               path={path}
               findings={findings}
               fresh={() => ({})}

@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
-import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Field, FieldGrid } from './field.js';
@@ -26,14 +26,14 @@ type Row = readonly [name: string, members: JsonObject];
 export function NamedRows(props: NamedRowsProps) {
   const { label, help, fields, value, isDisabled, onChange } = props;
   const first = fields[0]?.name ?? '';
-  const [rows, setRows] = useState(() => rowsOf(value, first));
-  const written = JSON.stringify(objectOf(rowsOf(value, first)));
+  const [rows, setRows] = useState(() => listRows(value, first));
+  const written = JSON.stringify(createObject(listRows(value, first)));
   useEffect(() => {
-    if (JSON.stringify(objectOf(rows)) !== written) setRows(rowsOf(value, first));
+    if (JSON.stringify(createObject(rows)) !== written) setRows(listRows(value, first));
   }, [written]);
   const put = (next: readonly Row[]) => {
     setRows(next);
-    onChange(objectOf(next));
+    onChange(createObject(next));
   };
   return (
     <fieldset class="field-group">
@@ -73,7 +73,7 @@ function NamedRow({
   isDisabled,
   onChange,
 }: NamedRowProps) {
-  const own = pathText([...path, name]);
+  const own = formatPath([...path, name]);
   return (
     <FieldGrid>
       <Field
@@ -105,9 +105,9 @@ function NamedRow({
  * Converts an object to rows.
  * @param first member that receives a value that is not an object
  */
-const rowsOf = (value: Json | undefined, first: string): readonly Row[] =>
+const listRows = (value: Json | undefined, first: string): readonly Row[] =>
   isObject(value)
     ? Object.entries(value).map(([name, row]): Row => [name, isObject(row) ? row : { [first]: row }])
     : [];
 
-const objectOf = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));
+const createObject = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));

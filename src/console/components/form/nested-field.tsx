@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { FieldRows, isProblem, Optional } from './any-field.js';
 import { renderCode } from './field.js';
 import type { FieldSpec } from './field-spec.js';
@@ -19,7 +19,7 @@ interface NestedFieldProps {
 /** Renders a member that is an object or a list of objects, with fields for its members. */
 export function NestedField({ schema, spec, changes, value, findings, path, onChange }: NestedFieldProps) {
   const { kind, label, help, isRequired } = spec;
-  const form = (own: Json | undefined, at: Path, put: (next: JsonObject) => void) => (
+  const renderForm = (own: Json | undefined, at: Path, put: (next: JsonObject) => void) => (
     <SchemaForm
       schema={schema}
       changes={changes}
@@ -33,7 +33,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
     <>
       {help != null && <p class="field-help">{renderCode(help)}</p>}
       {findings
-        .filter(({ path: one }) => one === pathText(path))
+        .filter(({ path: one }) => one === formatPath(path))
         .map((finding) => (
           <p key={finding.code} class={isProblem(finding) ? 'down' : 'quiet'}>
             {finding.message}
@@ -44,10 +44,10 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
           label={label}
           value={value}
           onChange={onChange}
-          row={(row, at, put) => form(row, [...path, at], put)}
+          row={(row, at, put) => renderForm(row, [...path, at], put)}
         />
       ) : (
-        form(value, path, (next) => onChange(Object.keys(next).length === 0 ? undefined : next))
+        renderForm(value, path, (next) => onChange(Object.keys(next).length === 0 ? undefined : next))
       )}
     </>
   );

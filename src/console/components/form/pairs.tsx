@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
 import { parsePastedPairs, type Pair } from '../../words/pasted.js';
-import { isFraction, parseQuantity, quantityText } from '../../words/quantities.js';
+import { isFraction, parseQuantity, formatQuantity } from '../../words/quantities.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 
@@ -21,9 +21,9 @@ interface PairsProps {
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
   const objectOf = isNumeric ? createNumbers(unit) : toTexts;
   const written = JSON.stringify(value ?? {});
-  const [pairs, setPairs] = useState(() => pairsOf(value));
+  const [pairs, setPairs] = useState(() => listPairs(value));
   useEffect(() => {
-    if (JSON.stringify(objectOf(pairs)) !== written) setPairs(pairsOf(value));
+    if (JSON.stringify(objectOf(pairs)) !== written) setPairs(listPairs(value));
   }, [written]);
   const change = (next: readonly Pair[]) => {
     setPairs(next);
@@ -75,7 +75,7 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
   );
 }
 
-const pairsOf = (value: Json | undefined): readonly Pair[] =>
+const listPairs = (value: Json | undefined): readonly Pair[] =>
   isObject(value) ? Object.entries(value).map(([name, own]): Pair => [name, own === undefined ? '' : String(own)]) : [];
 
 const toTexts = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
@@ -93,5 +93,5 @@ const createNumbers =
 /** Formats the interpreted value of a text, such as `= -20%`. */
 function formatInterpretation(text: string, unit: string | null): string {
   const read = parseQuantity(text, unit);
-  return read === undefined ? '' : `= ${quantityText(read, unit)}`;
+  return read === undefined ? '' : `= ${formatQuantity(read, unit)}`;
 }

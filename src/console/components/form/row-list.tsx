@@ -1,10 +1,10 @@
 import type { Finding, ParameterSpec, TypeSpec } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { isObject, moveItem, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, moveItem, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { AnyField } from './any-field.js';
 import { renderCode, Field, FieldGrid } from './field.js';
-import { fieldOf } from './field-spec.js';
+import { createField } from './field-spec.js';
 import { ListRow, type RowActions } from './list-row.js';
 import './row-list.css';
 
@@ -41,7 +41,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
         <ol class="row-list">
           {rows.map((row, at) => (
             <Row
-              key={keyOf(row, at)}
+              key={getKey(row, at)}
               id={`${what}-${at}`}
               row={row}
               at={at}
@@ -51,15 +51,15 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
               findings={findings}
               datapoints={datapoints}
               isDragged={dragged === at}
-              isFolded={rows.length >= FOLDED_MIN && !opened.includes(keyOf(row, at))}
+              isFolded={rows.length >= FOLDED_MIN && !opened.includes(getKey(row, at))}
               onFold={
                 rows.length < FOLDED_MIN
                   ? null
                   : () =>
                       setOpened((before) =>
-                        before.includes(keyOf(row, at))
-                          ? before.filter((one) => one !== keyOf(row, at))
-                          : [...before, keyOf(row, at)],
+                        before.includes(getKey(row, at))
+                          ? before.filter((one) => one !== getKey(row, at))
+                          : [...before, getKey(row, at)],
                       )
               }
               onChange={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
@@ -88,7 +88,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
   );
 }
 
-const keyOf = ({ id }: JsonObject, at: number): string => String(id ?? at);
+const getKey = ({ id }: JsonObject, at: number): string => String(id ?? at);
 
 /** Returns an unused id for a type, such as `top-n` or `top-n-2`. */
 function createUnusedId(type: string, rows: readonly JsonObject[]): string {
@@ -102,7 +102,7 @@ function createUnusedId(type: string, rows: readonly JsonObject[]): string {
   return id;
 }
 
-export const rowsIn = (value: Json | undefined): readonly JsonObject[] =>
+export const listRows = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 
 interface RowProps extends RowActions, Pick<RowListProps, 'findings' | 'datapoints' | 'path'> {
@@ -115,13 +115,13 @@ interface RowProps extends RowActions, Pick<RowListProps, 'findings' | 'datapoin
 }
 
 function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowProps) {
-  const text = pathText(path);
+  const text = formatPath(path);
   const problems = findings.filter(
     ({ path: own, severity, code }) =>
       severity === 'error' && code !== 'MISSING_PARAMETER' && own.startsWith(`${text}.`),
   );
   const params = isObject(row['params']) ? row['params'] : {};
-  const findingsOf = (place: string) =>
+  const listFindings = (place: string) =>
     findings.filter(({ path: own }) => own === `${text}.${place}` || own.startsWith(`${text}.${place}[`));
   const setParameter = (name: string, value: Json | undefined) => {
     const { [name]: _, ...others } = params;
@@ -133,7 +133,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
   const fieldFor = (parameter: ParameterSpec) => (
     <AnyField
       key={parameter.name}
-      spec={fieldOf(parameter)}
+      spec={createField(parameter)}
       value={params[parameter.name]}
       findings={findings}
       path={[...path, 'params', parameter.name]}
@@ -146,7 +146,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
       {...act}
       name={String(row['id'] ?? `row ${act.at + 1}`)}
       title={spec?.label ?? String(row['type'])}
-      summary={summaryOf(row)}
+      summary={formatSummary(row)}
       errors={problems.length}
     >
       {(!act.isFolded || problems.length > 0) && (
@@ -159,7 +159,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
             <Field
               spec={{ name: 'id', label: 'Id', kind: 'text' }}
               value={row['id']}
-              findings={findingsOf('id')}
+              findings={listFindings('id')}
               onChange={(value) => onChange({ ...row, id: value })}
             />
           </details>
@@ -179,7 +179,7 @@ function formatList(labels: readonly string[]): string {
 }
 
 /** Summarises the parameters that are set, such as `count 50, field MARKET_CAP`. */
-function summaryOf({ params }: JsonObject): string {
+function formatSummary({ params }: JsonObject): string {
   if (!isObject(params)) return '';
   return Object.entries(params)
     .filter(([, value]) => value !== null)

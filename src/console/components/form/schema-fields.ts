@@ -12,17 +12,17 @@ const LINE_MAX = 1000;
  * @param schema schema name, or a member of a schema such as `WindowScenario.window`
  * @param names members to show, in this order. Default: all
  */
-export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
+export function createFields(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
   const [root = '', ...members] = schema.split('.');
   const whole = schemas[root];
   if (whole === undefined) throw new Error(`the service has no schema named ${root}`);
   const { properties = {}, required = [] } = members.reduce<Schema>(
-    (within, member) => objectOf(schemas, within.properties?.[member] ?? {}),
+    (within, member) => resolveObject(schemas, within.properties?.[member] ?? {}),
     whole,
   );
   return (names ?? Object.keys(properties)).flatMap((name) => {
     const own = properties[name];
-    return own === undefined ? [] : [fieldOfSchema(schemas, name, { own, isRequired: required.includes(name) })];
+    return own === undefined ? [] : [createSchemaField(schemas, name, { own, isRequired: required.includes(name) })];
   });
 }
 
@@ -31,16 +31,16 @@ interface Member {
   readonly isRequired: boolean;
 }
 
-function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Member): FieldSpec {
-  const inner = valueOf(schemas, own);
+function createSchemaField(schemas: Schemas, name: string, { own, isRequired }: Member): FieldSpec {
+  const inner = resolveValue(schemas, own);
   const otherwise = own.default ?? inner.default;
-  const choices = choicesOf(inner);
+  const choices = findChoices(inner);
   // A form shows empty fields in place of nulls.
   const help = name === 'name' ? null : (own.description ?? inner.description ?? null)?.replace('Null: ', 'Default: ');
   return {
     name,
     label: labelOf(name),
-    kind: kindOf(schemas, inner),
+    kind: detectKind(schemas, inner),
     isRequired: isRequired && !('default' in own) && !('default' in inner),
     otherwise,
     ...(choices === undefined ? {} : { choices }),
@@ -51,11 +51,11 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
 }
 
 /** Returns the accepted values, if there are only a few. */
-const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
+const findChoices = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
   all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 
 /** Returns the schema of a member without null. */
-function valueOf(schemas: Schemas, own: Schema): Schema {
+function resolveValue(schemas: Schemas, own: Schema): Schema {
   const whole = resolve(schemas, own);
   if (Array.isArray(whole.type)) return { ...whole, type: whole.type.find((type) => type !== 'null') };
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');
@@ -66,31 +66,31 @@ function valueOf(schemas: Schemas, own: Schema): Schema {
  * Returns the schema of the object in a member: the member itself, the items of its list, or the object form of a value
  * that may also be a name.
  */
-function objectOf(schemas: Schemas, own: Schema): Schema {
-  const whole = valueOf(schemas, own);
-  if (whole.items !== undefined) return objectOf(schemas, whole.items);
+function resolveObject(schemas: Schemas, own: Schema): Schema {
+  const whole = resolveValue(schemas, own);
+  if (whole.items !== undefined) return resolveObject(schemas, whole.items);
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }
 
 /** Returns the member that distinguishes the kinds of objects in a list; undefined if all objects have one kind. */
-export function memberOfKind(schemas: Schemas, list: Schema): string | undefined {
+export function findKindMember(schemas: Schemas, list: Schema): string | undefined {
   const first = list.items?.oneOf?.[0];
   const members = first === undefined ? {} : (resolve(schemas, first).properties ?? {});
   return Object.keys(members).find((name) => typeof members[name]?.const === 'string');
 }
 
 /** Returns the schema of a member, such as `ChecksStep.checks`, without null. */
-export const schemaOfMember = (schemas: Schemas, schema: string): Schema => {
+export const findMemberSchema = (schemas: Schemas, schema: string): Schema => {
   const [root = '', name = ''] = schema.split('.');
-  return valueOf(schemas, schemas[root]?.properties?.[name] ?? {});
+  return resolveValue(schemas, schemas[root]?.properties?.[name] ?? {});
 };
 
-function kindOf(schemas: Schemas, schema: Schema): FieldKind {
+function detectKind(schemas: Schemas, schema: Schema): FieldKind {
   const { type, items, additionalProperties: members } = schema;
   const types = (schema.anyOf ?? []).map((own) => resolve(schemas, own).type);
   if (types.includes('string') && types.includes('object')) return 'named';
   if (types.includes('string') && types.includes('integer')) return 'numbered';
-  if (choicesOf(schema) !== undefined) return type === 'array' ? 'choices' : 'choice';
+  if (findChoices(schema) !== undefined) return type === 'array' ? 'choices' : 'choice';
   switch (type) {
     case 'boolean':
     case 'number':
@@ -100,7 +100,7 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
       return schema.format === 'date' ? 'date' : (schema.maxLength ?? 0) > LINE_MAX ? 'prose' : 'text';
     case 'array': {
       const item = items && resolve(schemas, items);
-      if (memberOfKind(schemas, schema) !== undefined) return 'kinds';
+      if (findKindMember(schemas, schema) !== undefined) return 'kinds';
       return item?.type === 'string' ? 'list' : item?.properties === undefined ? 'json' : 'rows';
     }
     case 'object': {

@@ -1,16 +1,16 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { useSchemas } from '../../state/schemas.js';
-import { pathText, type JsonObject, type Path } from '../../words/paths.js';
+import { formatPath, type JsonObject, type Path } from '../../words/paths.js';
 import { Answered } from '../wait.js';
-import { lazy } from '../lazy.js';
+import { createLazyComponent } from '../lazy.js';
 import { Field, FieldGrid } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { NamedField } from './named-field.js';
-import { fieldsOf } from './schema-fields.js';
+import { createFields } from './schema-fields.js';
 
-const NestedField = lazy('the fields', async () => (await import('./nested-field.js')).NestedField);
+const NestedField = createLazyComponent('the fields', async () => (await import('./nested-field.js')).NestedField);
 
-const KindsField = lazy('the fields', async () => (await import('./kinds-field.js')).KindsField);
+const KindsField = createLazyComponent('the fields', async () => (await import('./kinds-field.js')).KindsField);
 
 interface SchemaFormProps {
   /** Name of the schema. */
@@ -44,27 +44,27 @@ export function SchemaForm(props: SchemaFormProps) {
     <Answered resource={schemas} what="the fields of the form">
       {(all) => (
         <FieldGrid>
-          {fieldsOf(all, schema, names)
+          {createFields(all, schema, names)
             .filter(({ name }) => !except.includes(name))
             .map((spec) => {
               const shown = {
                 spec: { ...spec, ...changes[spec.name] },
                 value: value[spec.name],
-                findings: selectFindings(findings, pathText([...path, spec.name])),
+                findings: selectFindings(findings, formatPath([...path, spec.name])),
                 datapoints,
                 isDisabled: fixed.includes(spec.name),
                 onChange: (own: JsonObject[string]) => put(spec.name, own),
               };
               const members = `${schema}.${spec.name}`;
               if (shown.spec.kind === 'named')
-                return <NamedField key={spec.name} {...shown} members={fieldsOf(all, members)} />;
+                return <NamedField key={spec.name} {...shown} members={createFields(all, members)} />;
               if (shown.spec.kind === 'object' || shown.spec.kind === 'rows')
                 return (
                   <NestedField
                     key={spec.name}
                     {...shown}
                     schema={members}
-                    changes={changesWithin(changes, spec.name)}
+                    changes={createChangesWithin(changes, spec.name)}
                     path={[...path, spec.name]}
                   />
                 );
@@ -81,7 +81,7 @@ export function SchemaForm(props: SchemaFormProps) {
 /** Field properties that a form overrides, by member. */
 export type Changes = NonNullable<SchemaFormProps['changes']>;
 
-const changesWithin = (changes: Changes, name: string): Changes =>
+const createChangesWithin = (changes: Changes, name: string): Changes =>
   Object.fromEntries(
     Object.entries(changes).flatMap(([own, change]) =>
       own.startsWith(`${name}.`) ? [[own.slice(name.length + 1), change]] : [],

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { tabSeparated, type CellValue } from '../../words/tabular.js';
+import { formatTabSeparated, type CellValue } from '../../words/tabular.js';
 
 export interface Column<R> {
   readonly id: string;
@@ -47,7 +47,7 @@ interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'ali
 }
 
 /** Creates a numeric column. Numbers are right-aligned and sorted by value. */
-export const numeric = <R, V extends number | null = number | null>({
+export const createNumericColumn = <R, V extends number | null = number | null>({
   of,
   write,
   adds = false,
@@ -108,7 +108,7 @@ export const addCurrency = <R>(
   );
 
 /** Highest priority number of the columns that are never hidden to widen other columns. */
-const IMPORTANT = 3;
+const IMPORTANT_PRIORITY = 3;
 
 /** Width of a table in pixels below which the columns that do not fit are a second line of each row. */
 const PHONE_WIDTH = 600;
@@ -123,43 +123,43 @@ export interface FittingColumns<R> {
 /** Divides columns into those that fit into a width in pixels and those of the second line. */
 export function selectFitting<R>(columns: readonly Column<R>[], width: number): FittingColumns<R> {
   let kept = columns;
-  for (let priority = 9; priority > 1 && neededFor(kept, priority) > width; priority--)
-    kept = kept.filter((column) => priorityOf(column) < priority);
+  for (let priority = 9; priority > 1 && computeRequiredWidth(kept, priority) > width; priority--)
+    kept = kept.filter((column) => getPriority(column) < priority);
   if (width >= PHONE_WIDTH) return { fits: kept, below: [] };
   const [first, ...others] = kept.filter(({ title }) => title !== '');
   for (const column of others.toReversed())
-    if (first !== undefined && priorityOf(column) > 0 && widthOf(kept) > width)
+    if (first !== undefined && getPriority(column) > 0 && computeWidth(kept) > width)
       kept = kept.filter((one) => one !== column);
   const below = columns.filter((one) => !kept.includes(one) && one.title !== '' && one.below !== 'nothing');
-  return { fits: kept, below: below.toSorted((a, b) => priorityOf(a) - priorityOf(b)) };
+  return { fits: kept, below: below.toSorted((a, b) => getPriority(a) - getPriority(b)) };
 }
 
-const priorityOf = <R>({ priority = 1 }: Column<R>): number => priority;
+const getPriority = <R>({ priority = 1 }: Column<R>): number => priority;
 
-const neededFor = <R>(columns: readonly Column<R>[], priority: number): number =>
-  priority > IMPORTANT
+const computeRequiredWidth = <R>(columns: readonly Column<R>[], priority: number): number =>
+  priority > IMPORTANT_PRIORITY
     ? columns.reduce((sum, column) => sum + Math.max(column.width, column.ideal ?? 0), 0)
-    : widthOf(columns);
+    : computeWidth(columns);
 
 /** Returns the minimum width of columns, in pixels. */
-export const widthOf = <R>(columns: readonly Column<R>[]): number =>
+export const computeWidth = <R>(columns: readonly Column<R>[]): number =>
   columns.reduce((sum, column) => sum + column.width, 0);
 
 /**
  * Returns the CSS grid template of the columns. Untitled, pinned and resized columns have a fixed width; the other
  * columns share the rest.
  */
-export const templateOf = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
+export const formatTemplate = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
   columns
     .map((column) =>
       isFixed(column) || column.title === ''
         ? `${column.width}px`
-        : `minmax(${column.width}px, ${column.grow ?? GROWTH}fr)`,
+        : `minmax(${column.width}px, ${column.grow ?? GROWTH_FACTOR}fr)`,
     )
     .join(' ');
 
 /** Default share of the remaining width. */
-const GROWTH = 0.4;
+const GROWTH_FACTOR = 0.4;
 
 /** Formats a sort order for the address, for example `level:desc`. */
 export const formatSort = ({ column, direction }: Sort): string => `${column}:${direction}`;
@@ -169,11 +169,11 @@ export function parseSort(text: string | null): Sort | undefined {
   return match === null ? undefined : { column: match[1]!, direction: match[2] as Sort['direction'] };
 }
 
-const texts = new Intl.Collator('en-GB', { numeric: true, sensitivity: 'base' });
+const textCollator = new Intl.Collator('en-GB', { numeric: true, sensitivity: 'base' });
 
 /** Compares two values: numbers by size, texts alphabetically. */
 export function compareValues(a: number | string, b: number | string): number {
-  return typeof a === 'number' && typeof b === 'number' ? a - b : texts.compare(String(a), String(b));
+  return typeof a === 'number' && typeof b === 'number' ? a - b : textCollator.compare(String(a), String(b));
 }
 
 /**
@@ -181,7 +181,7 @@ export function compareValues(a: number | string, b: number | string): number {
  */
 export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
   const titled = columns.filter(({ title }) => title !== '');
-  return tabSeparated(
+  return formatTabSeparated(
     titled.map(({ title }) => title),
     rows.map((row) => titled.map((column) => (column.copy ?? column.value)(row))),
   );

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { widthOf, type Column } from './columns.js';
+import { computeWidth, type Column } from './columns.js';
 
 interface RowRestProps<R> {
   /** Element that contains the rows. */
@@ -27,7 +27,7 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
       return cell && (cell.scrollWidth > cell.clientWidth || isOutside(cell));
     });
     setCut(found.map(({ id }) => id).join(' '));
-  }, [at, row, fits.length, widthOf(fits)]);
+  }, [at, row, fits.length, computeWidth(fits)]);
   const ids = cut.split(' ');
   const rest = columns.filter(
     (column) =>

@@ -1,7 +1,7 @@
 import type { Column, Selection } from './columns.js';
 
 /** Id of the column of checkboxes. */
-export const SELECT = 'select';
+export const SELECT_COLUMN = 'select';
 
 /**
  * Creates a column of checkboxes. The space key also selects a row.
@@ -12,7 +12,7 @@ export function selectColumn<R>(
   { label, keyOf, found }: { readonly label: string; keyOf(row: R): string; found(): readonly R[] },
 ): Column<R> {
   return {
-    id: SELECT,
+    id: SELECT_COLUMN,
     title: '',
     width: 38,
     value: () => null,

@@ -1,14 +1,14 @@
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
 import {
   formatCopiedRows,
   selectFitting,
-  templateOf,
-  widthOf,
+  formatTemplate,
+  computeWidth,
   type Column,
   type FittingColumns,
   type Sort,
@@ -19,7 +19,7 @@ import { RowRest } from './row-rest.js';
 import { toggleSelection } from './selection.js';
 import { TableHead } from './table-head.js';
 import type { Entry, TableModel } from './table-model.js';
-import { rowHeight, TableRows } from './table-row.js';
+import { computeRowHeight, TableRows } from './table-row.js';
 import { useWidened } from './widened.js';
 
 /** Number of rows rendered above and below the visible rows, so that scrolling shows no empty space. */
@@ -47,7 +47,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const scroller = useRef<HTMLDivElement>(null);
   const laid = useLaidColumns(scroller, props);
   const { wide, fits, below, template, pinned } = laid;
-  const row = rowHeight(below);
+  const row = computeRowHeight(below);
   const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, { height, row });
   const isGrid = opensRows(props);
   const extra = filters === null ? 0 : 1;
@@ -75,7 +75,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
         <div
           role="rowgroup"
           class="table-rows"
-          style={{ height: `${entries.length * row}px`, minWidth: `${widthOf(fits)}px` }}
+          style={{ height: `${entries.length * row}px`, minWidth: `${computeWidth(fits)}px` }}
         >
           <TableRows
             entries={entries.slice(window.from, window.to)}
@@ -108,7 +108,7 @@ const opensRows = <R,>({ addressOf, onOpen }: TableBodyProps<R>): boolean =>
 function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
   if (entry.kind === 'group') onFold(entry.key);
   else if (addressOf === undefined) onOpen?.(entry.row);
-  else go(addressOf(entry.row));
+  else navigate(addressOf(entry.row));
 }
 
 interface ColumnLayout<R> extends FittingColumns<R> {
@@ -127,7 +127,7 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
   );
   const { fits, below } = selectFitting(wide, width);
   const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
-  return { wide, fits, below, template: templateOf(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
+  return { wide, fits, below, template: formatTemplate(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
 }
 
 interface InSight {
@@ -229,11 +229,11 @@ function HiddenContent<R>(props: HiddenContentProps<R>) {
 function listCopiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
   const selection = getSelection();
   if (selection === null || selection.isCollapsed) return found;
-  const at = (node: Node | null) => {
+  const findRowAt = (node: Node | null) => {
     const row = (node instanceof Element ? node : node?.parentElement)?.closest('[data-at]') ?? null;
     return row === null || !table.contains(row) ? null : Number((row as HTMLElement).dataset['at']);
   };
-  const ends = [at(selection.anchorNode), at(selection.focusNode)];
+  const ends = [findRowAt(selection.anchorNode), findRowAt(selection.focusNode)];
   if (ends[0] === ends[1] && ends[0] !== null) return [];
   // An end of the selection outside of the rows is either above or below all rows.
   const isUp = selection.anchorNode !== null && isBefore(selection.focusNode, selection.anchorNode);
@@ -273,12 +273,12 @@ interface ShownRow {
 }
 
 /** Height of the titles in pixels. */
-const HEAD = 32;
+const HEAD_HEIGHT = 32;
 
 /** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
 function showRow(scroller: HTMLDivElement, { at, row, opens }: ShownRow): void {
   const top = at * row;
-  const room = scroller.clientHeight - HEAD - row;
+  const room = scroller.clientHeight - HEAD_HEIGHT - row;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
   else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
   if (!opens) return;

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { TableLayout } from '../../state/table-layouts.js';
-import { widthOf, type Column, type Sort } from './columns.js';
+import { computeWidth, type Column, type Sort } from './columns.js';
 import { moveColumn, WIDTH_MIN } from './layout.js';
 
 interface TableHeadProps<R> {
@@ -45,7 +45,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
     if (step === 0) return;
     event.preventDefault();
     if (event.altKey) onLayout({ order: moveColumn(ids, column.id, step) });
-    else if (event.shiftKey) resize(column, cellOf(event.currentTarget).offsetWidth + step * WIDTH_STEP);
+    else if (event.shiftKey) resize(column, findCell(event.currentTarget).offsetWidth + step * WIDTH_STEP);
     else {
       const next = titled[titled.indexOf(column) + step];
       if (next === undefined) return;
@@ -55,7 +55,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
   }
 
   return (
-    <div role="rowgroup" class="table-head" style={{ minWidth: `${widthOf(columns)}px` }}>
+    <div role="rowgroup" class="table-head" style={{ minWidth: `${computeWidth(columns)}px` }}>
       <div role="row" aria-rowindex={1} class="table-row" style={{ gridTemplateColumns: template }}>
         {columns.map((column) => (
           <div
@@ -65,8 +65,8 @@ export function TableHead<R>(props: TableHeadProps<R>) {
             aria-sort={
               order?.column === column.id ? (order.direction === 'asc' ? 'ascending' : 'descending') : undefined
             }
-            class={cellClass(column, pinned)}
-            style={placeOf(column, pinned)}
+            class={getCellClass(column, pinned)}
+            style={getCellStyle(column, pinned)}
             data-column={column.id}
             draggable={column.title !== ''}
             onDragStart={(event) => {
@@ -117,8 +117,8 @@ export function TableHead<R>(props: TableHeadProps<R>) {
               key={column.id}
               role="gridcell"
               aria-colindex={all.indexOf(column) + 1}
-              class={cellClass(column, pinned)}
-              style={placeOf(column, pinned)}
+              class={getCellClass(column, pinned)}
+              style={getCellStyle(column, pinned)}
             >
               {column.title !== '' && (
                 <input
@@ -138,7 +138,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
   );
 }
 
-const cellOf = (inside: HTMLElement): HTMLElement => inside.closest<HTMLElement>('.table-cell')!; // titles are always inside cells
+const findCell = (inside: HTMLElement): HTMLElement => inside.closest<HTMLElement>('.table-cell')!; // titles are always inside cells
 
 function focusTitle(from: HTMLElement, id: string): void {
   from
@@ -148,11 +148,11 @@ function focusTitle(from: HTMLElement, id: string): void {
 }
 
 /** Returns the CSS class of a cell. */
-export const cellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
+export const getCellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
   `table-cell${column.align === 'right' ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
 
 /** Returns the CSS position of a pinned cell. */
-export function placeOf<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
+export function getCellStyle<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
   const left = pinned.get(id);
   return left === undefined ? {} : { left: `${left}px` };
 }
@@ -171,7 +171,7 @@ function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
       onDblClick={() => onResize(null)}
       onPointerDown={(event) => {
         const handle = event.currentTarget;
-        const from = cellOf(handle).offsetWidth;
+        const from = findCell(handle).offsetWidth;
         const { clientX: start } = event;
         handle.setPointerCapture(event.pointerId);
         const move = ({ clientX }: PointerEvent) => Math.abs(clientX - start) > 1 && onResize(from + clientX - start);

@@ -82,22 +82,22 @@ interface TableInput<R> {
 /** Returns the columns, entries and matching rows of a table after sorting, filtering and grouping. */
 export function useTableModel<R>(arranged: TableInput<R>): TableModel<R> {
   const { columns, rows, layout, order, typed, filters, folded } = arranged;
-  const table = useMemo(() => constructTable<Features, R & object>(optionsOf(arranged) as never), []);
+  const table = useMemo(() => constructTable<Features, R & object>(createOptions(arranged) as never), []);
   return useMemo(() => {
-    table.setOptions((before) => ({ ...before, ...(optionsOf(arranged) as object) }));
+    table.setOptions((before) => ({ ...before, ...(createOptions(arranged) as object) }));
     const byId = new Map(columns.map((column) => [column.id, column]));
     const { rows: found } = table.getSortedRowModel();
     return {
       columns: [...table.getStartVisibleLeafColumns(), ...table.getCenterVisibleLeafColumns()].flatMap(
         ({ id }) => byId.get(id) ?? [],
       ),
-      entries: table.getExpandedRowModel().rows.map((row) => entryOf(row, folded) as Entry<R>),
+      entries: table.getExpandedRowModel().rows.map((row) => createEntry(row, folded) as Entry<R>),
       found: found.flatMap((row) => (row.getIsGrouped() ? row.getLeafRows() : [row])).map(({ original }) => original),
     };
   }, [columns, rows, layout, order?.column, order?.direction, typed, JSON.stringify(filters), folded]);
 }
 
-function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded }: TableInput<R>) {
+function createOptions<R>({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded }: TableInput<R>) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const isKnown = (id: string) => columns.some((column) => column.id === id);
   const definitions = columns.map((column): ColumnDef<Features, R & object, unknown> => {
@@ -114,7 +114,7 @@ function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, fi
           isOfNumbers && isPercentColumn(column, rows),
         )?.(row.getValue(id) ?? null) ?? true,
       enableGlobalFilter: column === columns[0],
-      ...(column.total === undefined ? {} : { aggregationFn: SUM }),
+      ...(column.total === undefined ? {} : { aggregationFn: SUM_AGGREGATION }),
     };
   });
   const options: TableOptions<Features, R & object> = {
@@ -161,14 +161,14 @@ function listOpenGroups<R>(
 
 const groupKey = (column: string, value: unknown): string => `${column}:${String(value)}`;
 
-const SUM = constructAggregationFn({
+const SUM_AGGREGATION = constructAggregationFn({
   aggregate: ({ rows, getValue }): number | undefined => {
     const values = rows.map((row) => getValue(row)).filter((value) => typeof value === 'number');
     return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
   },
 });
 
-function entryOf<R extends object>(row: Row<Features, R>, folded: readonly string[]): Entry<R> {
+function createEntry<R extends object>(row: Row<Features, R>, folded: readonly string[]): Entry<R> {
   if (!row.getIsGrouped()) return { kind: 'row', key: row.id, row: row.original };
   const value = row.groupingValue;
   return {

@@ -1,15 +1,15 @@
 import type { ComponentChildren } from 'preact';
-import { countValues, NONE } from '../../words/numbers.js';
+import { countValues, MISSING_TEXT } from '../../words/numbers.js';
 import type { Column } from './columns.js';
-import { cellClass, placeOf } from './table-head.js';
+import { getCellClass, getCellStyle } from './table-head.js';
 import type { Entry } from './table-model.js';
 
 /** Heights of a row with one line, which is equal to the CSS variable `--row`, and with two lines, in pixels. */
-const ROW = 32;
+const ROW_HEIGHT = 32;
 const TWO_LINES = 50;
 
 /** Returns the height of the rows of a table in pixels. */
-export const rowHeight = (below: readonly unknown[]): number => (below.length === 0 ? ROW : TWO_LINES);
+export const computeRowHeight = (below: readonly unknown[]): number => (below.length === 0 ? ROW_HEIGHT : TWO_LINES);
 
 interface CellsProps<R> {
   readonly columns: readonly Column<R>[];
@@ -42,7 +42,7 @@ interface TableRowsProps<R> extends CellsProps<R> {
 /** Renders rows, and the headers of groups with their sums. */
 export function TableRows<R>(props: TableRowsProps<R>) {
   const { entries, from, first, template, keyOf, isGrid, below, openKey, picked, stop, onPick, onOpen } = props;
-  const height = rowHeight(below);
+  const height = computeRowHeight(below);
   return (
     <>
       {entries.map((entry, i) => {
@@ -54,12 +54,12 @@ export function TableRows<R>(props: TableRowsProps<R>) {
           <div
             key={entry.key}
             role="row"
-            class={rowClass({
+            class={getRowClass({
               isGroup,
               opens,
               isOpen,
               isPicked: !isGrid && entry.key === picked,
-              isTall: height > ROW,
+              isTall: height > ROW_HEIGHT,
             })}
             data-at={at}
             aria-rowindex={at + first}
@@ -81,7 +81,7 @@ export function TableRows<R>(props: TableRowsProps<R>) {
   );
 }
 
-interface RowLook {
+interface RowAppearance {
   readonly isGroup: boolean;
   readonly opens: boolean;
   readonly isOpen: boolean;
@@ -89,7 +89,7 @@ interface RowLook {
   readonly isTall: boolean;
 }
 
-const rowClass = ({ isGroup, opens, isOpen, isPicked, isTall }: RowLook): string =>
+const getRowClass = ({ isGroup, opens, isOpen, isPicked, isTall }: RowAppearance): string =>
   ['table-row', isTall && 'is-tall', isGroup && 'is-group', opens && 'opens', (isOpen || isPicked) && 'is-open']
     .filter(Boolean)
     .join(' ');
@@ -106,13 +106,13 @@ function Cells<R>({ entry, columns, fits, below, pinned, isGrid }: CellsProps<R>
           key={column.id}
           role={isGrid ? 'gridcell' : 'cell'}
           aria-colindex={columns.indexOf(column) + 1}
-          class={cellClass(column, pinned)}
-          style={placeOf(column, pinned)}
+          class={getCellClass(column, pinned)}
+          style={getCellStyle(column, pinned)}
           data-column={column.id}
           onPointerEnter={showFullText}
         >
           {entry.kind === 'row' ? (
-            contentOf(entry.row, column)
+            renderContent(entry.row, column)
           ) : (
             <GroupCell entry={entry} column={column} isFirst={k === 0} />
           )}
@@ -144,8 +144,8 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
     >
       {below.map((column) => {
         const { id, title, align = '' } = column;
-        const content = contentBelow(row, column);
-        if (!content || content === NONE) return null;
+        const content = renderContentBelow(row, column);
+        if (!content || content === MISSING_TEXT) return null;
         const isWhole = column.below === 'titled' || isNumberOrDate(row, column);
         const isTitled = isWhole && column.showBelow === undefined;
         return (
@@ -159,9 +159,9 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
   );
 }
 
-function contentBelow<R>(row: R, column: Column<R>): ComponentChildren {
+function renderContentBelow<R>(row: R, column: Column<R>): ComponentChildren {
   if (column.showBelow !== undefined) return column.showBelow(row) ?? null;
-  return column.below === undefined && isEmpty(column.value(row)) ? null : contentOf(row, column);
+  return column.below === undefined && isEmpty(column.value(row)) ? null : renderContent(row, column);
 }
 
 const isEmpty = (value: unknown): boolean => value === null || value === '';
@@ -169,8 +169,8 @@ const isEmpty = (value: unknown): boolean => value === null || value === '';
 const isNumberOrDate = <R,>(row: R, { align, value }: Column<R>): boolean =>
   align === 'right' || /^\d{4}-\d\d/.test(String(value(row)));
 
-const contentOf = <R,>(row: R, column: Column<R>) =>
-  (column.show === undefined ? column.value(row) : column.show(row)) ?? NONE;
+const renderContent = <R,>(row: R, column: Column<R>) =>
+  (column.show === undefined ? column.value(row) : column.show(row)) ?? MISSING_TEXT;
 
 interface GroupCellProps<R> {
   readonly entry: Entry<R> & { readonly kind: 'group' };

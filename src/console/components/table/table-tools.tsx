@@ -1,7 +1,7 @@
 import { copyText } from '../../state/clipboard.js';
-import { partName } from '../../state/part.js';
-import { PLAIN, type TableLayout } from '../../state/table-layouts.js';
-import { count, countValues } from '../../words/numbers.js';
+import { getPartName } from '../../state/part.js';
+import { DEFAULT_LAYOUT, type TableLayout } from '../../state/table-layouts.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Popover } from '../popover.js';
@@ -37,7 +37,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
         />
       )}
       <span class="quiet" role="status">
-        {found.length === rows.length ? '' : `${count(found.length)} of `}
+        {found.length === rows.length ? '' : `${formatCount(found.length)} of `}
         {countValues(rows.length, 'row')}
       </span>
       <div class="table-acts">
@@ -145,11 +145,14 @@ function Arrangement<R>({
         })}
       </ul>
       <Button
-        onClick={() => void import('../../state/dashboard.js').then(({ pinPart }) => pinPart(partName(label), 2))}
+        onClick={() => void import('../../state/dashboard.js').then(({ pinPart }) => pinPart(getPartName(label), 2))}
       >
         Pin to the dashboard
       </Button>
-      <Button disabled={JSON.stringify(layout) === JSON.stringify(PLAIN)} onClick={() => onLayout(PLAIN)}>
+      <Button
+        disabled={JSON.stringify(layout) === JSON.stringify(DEFAULT_LAYOUT)}
+        onClick={() => onLayout(DEFAULT_LAYOUT)}
+      >
         Reset the columns
       </Button>
     </>

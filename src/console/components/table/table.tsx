@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { partName } from '../../state/part.js';
-import { parameter, setParameters } from '../../state/place.js';
-import { keepLayout, layoutOf } from '../../state/table-layouts.js';
+import { getPartName } from '../../state/part.js';
+import { getParameter, setParameters } from '../../state/place.js';
+import { storeLayout, getLayout } from '../../state/table-layouts.js';
 import { parseSort, formatSort, type TableProps } from './columns.js';
 import { selectColumn } from './selection.js';
 import { TableBody } from './table-body.js';
@@ -27,18 +27,18 @@ export function Table<R>(given: TableProps<R>) {
   const [isFiltering, setFiltering] = useState(filterText !== '');
   const [folded, setFolded] = useState<readonly string[]>([]);
   const table = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
-  const layout = layoutOf(table);
+  const layout = getLayout(table);
   const order = parseSort(sort);
   const filters = parseFilters(filterText);
   const model = useTableModel({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded });
   found.current = model.found;
-  const change = (changes: Partial<typeof layout>) => keepLayout(table, { ...layout, ...changes });
+  const change = (changes: Partial<typeof layout>) => storeLayout(table, { ...layout, ...changes });
   const toggleFilters = () => {
     if (isFiltering) setFilterText('');
     setFiltering(!isFiltering);
   };
   return (
-    <div class="table-whole" data-part={partName(props.label)}>
+    <div class="table-whole" data-part={getPartName(props.label)}>
       {(searchIn !== undefined || rows.length > TOOLS_MIN) && (
         <TableTools
           {...props}
@@ -102,5 +102,8 @@ function formatFilters(filters: Readonly<Record<string, string>>): string {
 function useStoredText(name: string | undefined, first: string): [string, (text: string) => void] {
   const [own, setOwn] = useState(first);
   if (name === undefined || name === '') return [own, setOwn];
-  return [parameter(name) ?? first, (text) => setParameters({ [name]: text === first || text === '' ? null : text })];
+  return [
+    getParameter(name) ?? first,
+    (text) => setParameters({ [name]: text === first || text === '' ? null : text }),
+  ];
 }

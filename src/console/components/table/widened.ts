@@ -45,7 +45,7 @@ export function useWidened<R>(
 /** Returns the width that a cell needs, in pixels; 0 if its text may be truncated. */
 function measureNeededWidth(cell: HTMLElement, mayGrow: boolean): number {
   const title = cell.getAttribute('role') === 'columnheader' ? cell.querySelector('button') : null;
-  if (title !== null) return widthOfTitle(cell, title);
+  if (title !== null) return measureTitleWidth(cell, title);
   if (cell.classList.contains('right')) return cell.scrollWidth;
   return mayGrow ? 0 : Math.min(TEXT_MAX, cell.scrollWidth);
 }
@@ -54,7 +54,7 @@ function measureNeededWidth(cell: HTMLElement, mayGrow: boolean): number {
  * Returns the width of a title with its sort indicator. The range is measured because the box of a right-aligned title
  * does not include overflow on the left.
  */
-function widthOfTitle(cell: HTMLElement, title: HTMLElement): number {
+function measureTitleWidth(cell: HTMLElement, title: HTMLElement): number {
   const content = document.createRange();
   content.selectNodeContents(title);
   const { paddingLeft, paddingRight } = getComputedStyle(cell);

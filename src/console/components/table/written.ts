@@ -7,14 +7,14 @@ const SAMPLE_ROWS = 20;
 /** Returns true if the numbers of a column are percentages. */
 export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
   const row = rows.slice(0, SAMPLE_ROWS).find((one) => column.value(one) !== null);
-  return row !== undefined && textOf(column.show?.(row)).trim().endsWith('%');
+  return row !== undefined && formatText(column.show?.(row)).trim().endsWith('%');
 }
 
 /** Returns the text content of a rendered cell. */
-export function textOf(shown: ComponentChildren): string {
+export function formatText(shown: ComponentChildren): string {
   if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
-  if (Array.isArray(shown)) return shown.map(textOf).join('');
+  if (Array.isArray(shown)) return shown.map(formatText).join('');
   if (typeof shown === 'object' && shown !== null && 'props' in shown)
-    return textOf((shown.props as { children?: ComponentChildren }).children);
+    return formatText((shown.props as { children?: ComponentChildren }).children);
   return '';
 }

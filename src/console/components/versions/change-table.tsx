@@ -2,9 +2,9 @@ import type { DocumentChange, RuleTypes } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { markChange } from '../../words/changed-words.js';
-import { pathOfPointer, pathWords } from '../../words/labels.js';
+import { parsePointer, formatPathLabel } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import { createFieldWords, fieldText, type FieldWords } from './field-words.js';
+import { createFieldFormatter, formatField, type FieldFormatter } from './field-words.js';
 import './versions.css';
 
 interface ChangeTableProps {
@@ -18,11 +18,11 @@ interface ChangeTableProps {
 
 /** Renders the changes of a document, one field per row. */
 export function ChangeTable({ label, changes, document, types }: ChangeTableProps) {
-  const words = useMemo(() => createFieldWords(types), [types]);
+  const words = useMemo(() => createFieldFormatter(types), [types]);
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
       {changes.map(({ path: pointer, op, before, after }, at) => {
-        const path = pathOfPointer(pointer);
+        const path = parsePointer(pointer);
         // An entry of a list of values has the name of the list.
         const named =
           typeof path.at(-1) === 'number' && !isObject((after ?? before) as Json) ? path.slice(0, -1) : path;
@@ -30,7 +30,7 @@ export function ChangeTable({ label, changes, document, types }: ChangeTableProp
         return (
           <tr key={at}>
             <th scope="row" title={pointer}>
-              {types === undefined ? pathWords(named, document) : fieldText(words, named, document)}
+              {types === undefined ? formatPathLabel(named, document) : formatField(words, named, document)}
             </th>
             <td>{op === 'add' ? '–' : <Value {...{ words, document, path }} value={old} />}</td>
             <td>{op === 'remove' ? '–' : <Value {...{ words, document, path }} value={next} />}</td>
@@ -62,9 +62,9 @@ interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {
 
 /** Renders the fields of a document that have a value, grouped by part of the document. */
 export function FieldTable({ label, document, types }: FieldTableProps) {
-  const words = useMemo(() => createFieldWords(types), [types]);
-  const parts = new Map<string, ReturnType<typeof fieldsOf>>();
-  for (const field of fieldsOf(document, [])) {
+  const words = useMemo(() => createFieldFormatter(types), [types]);
+  const parts = new Map<string, ReturnType<typeof listFields>>();
+  for (const field of listFields(document, [])) {
     const part = words.group(field.path, document);
     parts.set(part, [...(parts.get(part) ?? []), field]);
   }
@@ -89,12 +89,12 @@ export function FieldTable({ label, document, types }: FieldTableProps) {
   );
 }
 
-function fieldsOf(value: Json, path: Path): readonly { readonly path: Path; readonly value: Json }[] {
-  if (isObject(value)) return Object.entries(value).flatMap(([name, own]) => fieldsOf(own ?? null, [...path, name]));
+function listFields(value: Json, path: Path): readonly { readonly path: Path; readonly value: Json }[] {
+  if (isObject(value)) return Object.entries(value).flatMap(([name, own]) => listFields(own ?? null, [...path, name]));
   if (!Array.isArray(value)) return value === null ? [] : [{ path, value }];
   const list = value as readonly Json[];
   if (!list.some(isObject)) return list.length === 0 ? [] : [{ path, value: list.map(String).join(', ') }];
-  return list.flatMap((own, at) => fieldsOf(own, [...path, at]));
+  return list.flatMap((own, at) => listFields(own, [...path, at]));
 }
 
 interface SentencesProps {
@@ -217,7 +217,7 @@ export function WrittenTable({ label, heads, children }: WrittenTableProps) {
 const SHOWN_MAX = 200;
 
 interface ValueProps {
-  readonly words: FieldWords;
+  readonly words: FieldFormatter;
   readonly path: Path;
   readonly value: Json;
   readonly document: JsonObject | undefined;

@@ -1,12 +1,12 @@
 import type { DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { attempt } from '../../state/actions.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import type { JsonObject } from '../../words/paths.js';
 import { notifyChange, useResource } from '../../state/resource.js';
-import { troubleOf } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
+import { createTrouble } from '../../state/service.js';
+import { showToast } from '../../state/toasts.js';
 import { Button } from '../button.js';
 import { Select } from '../choice.js';
 import { Field } from '../form/field.js';
@@ -14,7 +14,7 @@ import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Answered } from '../wait.js';
 import { ChangeTable, FieldTable, Sentences } from './change-table.js';
-import { differenceOf, readVersion, restoreVersion, scopeOf, useTypes, type VersionedFamily } from './families.js';
+import { readDifference, readVersion, restoreVersion, getScope, useTypes, type VersionedFamily } from './families.js';
 import { VersionFacts } from './version-facts.js';
 
 interface DifferenceProps {
@@ -33,11 +33,11 @@ interface DifferenceProps {
 export function Difference({ of, version: shown, newest, all, onRestored }: DifferenceProps) {
   const { version, action } = shown;
   const earlier = all.find((one) => one.version < version);
-  const against = all.find((one) => String(one.version) === parameter('against')) ?? earlier;
+  const against = all.find((one) => String(one.version) === getParameter('against')) ?? earlier;
   const query = against === undefined ? null : { from: against.version, to: version };
   const difference = useResource(
     query === null ? null : `difference ${of.kind} ${of.id} ${query.from} ${query.to}`,
-    (signal) => differenceOf(of, query!, signal),
+    (signal) => readDifference(of, query!, signal),
     { keeps: true },
   );
   const isWhole = action !== 'deleted';
@@ -68,7 +68,7 @@ export function Difference({ of, version: shown, newest, all, onRestored }: Diff
           </Answered>
         )}
       </Section>
-      {isWhole && version !== newest.version && may(scopeOf(of.kind)) && (
+      {isWhole && version !== newest.version && may(getScope(of.kind)) && (
         <Restore of={of} version={version} newest={newest} onRestored={onRestored} />
       )}
       {isWhole && of.kind === 'index' && (
@@ -118,7 +118,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
   const [isBusy, setBusy] = useState(false);
   const difference = useResource(
     newest.action === 'deleted' ? null : `difference ${of.kind} ${of.id} ${newest.version} ${version}`,
-    (signal) => differenceOf(of, { from: newest.version, to: version }, signal),
+    (signal) => readDifference(of, { from: newest.version, to: version }, signal),
   );
   const restore = async () => {
     setBusy(true);
@@ -126,13 +126,13 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       const ifMatch = newest.action === 'deleted' ? undefined : newest.etag;
       const why = note === '' ? `Restored version ${version}` : `Restored version ${version}: ${note}`;
       await restoreVersion(of, { version, ifMatch, note: why });
-      say('good', `${of.id} is restored to version ${version}.`);
+      showToast('good', `${of.id} is restored to version ${version}.`);
       setParameters({ version: null, against: null });
       notifyChange();
       onRestored();
     } catch (thrown) {
-      if (troubleOf(thrown).code === 'PRECONDITION_FAILED') {
-        say('bad', 'Someone saved another version in the meantime. Review it first.');
+      if (createTrouble(thrown).code === 'PRECONDITION_FAILED') {
+        showToast('bad', 'Someone saved another version in the meantime. Review it first.');
         onRestored();
       } else await attempt(() => Promise.reject(thrown));
     }

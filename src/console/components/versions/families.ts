@@ -20,7 +20,7 @@ const FAMILIES = {
 
 export type VersionedKind = keyof typeof FAMILIES;
 
-export const scopeOf = (kind: VersionedKind): Scope => FAMILIES[kind].scope;
+export const getScope = (kind: VersionedKind): Scope => FAMILIES[kind].scope;
 
 /** A document with versions. */
 export interface VersionedFamily {
@@ -34,44 +34,44 @@ export interface VersionsProps extends VersionedFamily {
 }
 
 /** Number of versions per request, the maximum of the service. */
-const LIMIT = 1000;
+const VERSIONS_MAX = 1000;
 
 /**
  * Returns the routes of a document. The routes differ only in their names, because the contract generates them from one
  * table.
  */
-const routesOf = ({ kind, id }: VersionedFamily) => {
+const createRoutes = ({ kind, id }: VersionedFamily) => {
   const { routes, parameter } = FAMILIES[kind];
   return { routes, params: { [parameter]: id } as { readonly index_id: string } };
 };
 
 export function listVersions(of: VersionedFamily, signal: AbortSignal): Promise<VersionList> {
-  const { routes, params } = routesOf(of);
+  const { routes, params } = createRoutes(of);
   return service.value.call(`list${routes}Versions` as 'listIndexVersions', {
     params,
-    query: { limit: LIMIT },
+    query: { limit: VERSIONS_MAX },
     signal,
   });
 }
 
-export function differenceOf(
+export function readDifference(
   of: VersionedFamily,
   query: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<VersionDifference> {
-  const { routes, params } = routesOf(of);
+  const { routes, params } = createRoutes(of);
   return service.value.call(`diff${routes}Versions` as 'diffIndexVersions', { params, query, signal });
 }
 
 export function readVersion(of: VersionedFamily, version: number, signal: AbortSignal) {
-  const { routes, params } = routesOf(of);
+  const { routes, params } = createRoutes(of);
   return service.value.call(`get${routes}Version` as 'getIndexVersion', {
     params: { ...params, version: String(version) },
     signal,
   });
 }
 
-interface Restoration {
+interface VersionRestoration {
   readonly version: number;
   /** ETag of the stored document; undefined if there is none. */
   readonly ifMatch: string | undefined;
@@ -82,8 +82,8 @@ interface Restoration {
  * Restores a version.
  * @throws DivisorError PRECONDITION_FAILED if another version was stored in the meantime
  */
-export function restoreVersion(of: VersionedFamily, { version, ifMatch, note }: Restoration) {
-  const { routes, params } = routesOf(of);
+export function restoreVersion(of: VersionedFamily, { version, ifMatch, note }: VersionRestoration) {
+  const { routes, params } = createRoutes(of);
   return service.value.call(`restore${routes}Version` as 'restoreIndexVersion', {
     params: { ...params, version: String(version) },
     ifMatch,

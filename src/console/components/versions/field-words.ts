@@ -1,12 +1,12 @@
 import type { ParameterSpec, RuleTypes } from '#clients/typescript/divisor.js';
-import { choiceWords, pathWords } from '../../words/labels.js';
+import { formatChoice, formatPathLabel } from '../../words/labels.js';
 import { formatAtMost } from '../../words/numbers.js';
-import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import { quantityText } from '../../words/quantities.js';
-import { fieldOf } from '../form/field-spec.js';
+import { isObject, getValueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { formatQuantity } from '../../words/quantities.js';
+import { createField } from '../form/field-spec.js';
 
 /** Names and values of document fields as text. */
-export interface FieldWords {
+export interface FieldFormatter {
   /** Part of the document that contains the field, for example `Rebalance`. */
   group(path: Path, document: JsonObject | undefined): string;
   /** Name of the field within its part, for example `Notice`. */
@@ -16,32 +16,32 @@ export interface FieldWords {
 }
 
 /** @param types catalogue of the fields of an index; undefined for other documents */
-export function createFieldWords(types: RuleTypes | undefined): FieldWords {
+export function createFieldFormatter(types: RuleTypes | undefined): FieldFormatter {
   const find = (path: Path, document: JsonObject | undefined) => types && findParameter(types, path, document);
   return {
     group(path, document) {
-      const steps = partOf(path);
-      return steps.length === 0 ? 'General' : pathWords(steps, document);
+      const steps = getPart(path);
+      return steps.length === 0 ? 'General' : formatPathLabel(steps, document);
     },
     label(path, document) {
-      const own = path.slice(partOf(path).length);
-      return find(path, document)?.label ?? pathWords(own, undefined);
+      const own = path.slice(getPart(path).length);
+      return find(path, document)?.label ?? formatPathLabel(own, undefined);
     },
     value(path, value, document) {
       if (typeof value === 'boolean') return value ? 'yes' : 'no';
-      if (typeof value === 'number') return numberText(value, find(path, document), document);
+      if (typeof value === 'number') return formatNumber(value, find(path, document), document);
       if (typeof value !== 'string') return JSON.stringify(value);
-      return (path.at(-1) === 'type' ? labelOfType(types, value) : undefined) ?? choiceWords(path, value);
+      return (path.at(-1) === 'type' ? labelOfType(types, value) : undefined) ?? formatChoice(path, value);
     },
   };
 }
 
 /** Member whose rows are shown as separate parts. */
-const RULES = 'selection';
+const RULES_MEMBER = 'selection';
 
 /** Returns the path of the part that contains a field: a selection rule or the first object. */
-function partOf(path: Path): Path {
-  const at = path.indexOf(RULES);
+function getPart(path: Path): Path {
+  const at = path.indexOf(RULES_MEMBER);
   if (at >= 0 && typeof path[at + 1] === 'number') return path.slice(0, at + 2);
   const first = path.findIndex((step) => step !== 'pipeline');
   return path.length - first > 1 ? path.slice(0, first + 1) : [];
@@ -52,7 +52,7 @@ function findParameter(types: RuleTypes, path: Path, document: JsonObject | unde
   const [name] = path.slice(-1);
   const at = path.indexOf('params');
   if (at >= 0) {
-    const rule = valueAt(document, path.slice(0, at));
+    const rule = getValueAt(document, path.slice(0, at));
     const all = path.includes('weighting') ? types.weighting : types.selection;
     const spec = isObject(rule) ? all.find(({ type }) => type === rule['type']) : undefined;
     return path.length === at + 2 ? spec?.parameters.find((one) => one.name === name) : undefined;
@@ -65,11 +65,11 @@ function findParameter(types: RuleTypes, path: Path, document: JsonObject | unde
 }
 
 /** Formats a number with its unit; amounts of money with the currency of the document. */
-function numberText(value: number, spec: ParameterSpec | undefined, document: JsonObject | undefined): string {
-  const unit = spec === undefined ? null : (fieldOf(spec).unit ?? null);
+function formatNumber(value: number, spec: ParameterSpec | undefined, document: JsonObject | undefined): string {
+  const unit = spec === undefined ? null : (createField(spec).unit ?? null);
   if (unit === null) return formatAtMost(value, DIGITS);
   const currency = typeof document?.['currency'] === 'string' ? document['currency'] : 'money';
-  return quantityText(value, unit.replace(/^money/, currency).replace(/ in index currency$/, ''));
+  return formatQuantity(value, unit.replace(/^money/, currency).replace(/ in index currency$/, ''));
 }
 
 /** Number of decimals of a number without a unit. */
@@ -79,7 +79,7 @@ const labelOfType = (types: RuleTypes | undefined, type: string): string | undef
   [...(types?.selection ?? []), ...(types?.weighting ?? [])].find((one) => one.type === type)?.label;
 
 /** Formats the part and name of a field, for example `Rebalance, Notice`. */
-export const fieldText = (words: FieldWords, path: Path, document: JsonObject | undefined): string =>
-  partOf(path).length === 0
+export const formatField = (words: FieldFormatter, path: Path, document: JsonObject | undefined): string =>
+  getPart(path).length === 0
     ? words.label(path, document)
     : `${words.group(path, document)}, ${words.label(path, document)}`;

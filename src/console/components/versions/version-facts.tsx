@@ -1,10 +1,10 @@
 import type { DocumentVersion } from '#clients/typescript/divisor.js';
-import { moment } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 
 /** Renders the date, author and reason of a version. A narrow table hides these columns. */
 export const VersionFacts = ({ version: { at, author, note, action } }: { readonly version: DocumentVersion }) => (
   <p>
-    {`${action.charAt(0).toUpperCase()}${action.slice(1)} ${moment(at)} by ${author}`}
+    {`${action.charAt(0).toUpperCase()}${action.slice(1)} ${formatMoment(at)} by ${author}`}
     {note === null ? <span class="quiet">, without a reason.</span> : `: ${note}`}
   </p>
 );

@@ -1,14 +1,17 @@
 import { useState } from 'preact/hooks';
-import { parameter } from '../../state/place.js';
-import { lazy } from '../lazy.js';
+import { getParameter } from '../../state/place.js';
+import { createLazyComponent } from '../lazy.js';
 import type { VersionsProps } from './families.js';
 import './version-history.css';
 
-const Versions = lazy<VersionsProps>('the versions', async () => (await import('./versions.js')).Versions);
+const Versions = createLazyComponent<VersionsProps>(
+  'the versions',
+  async () => (await import('./versions.js')).Versions,
+);
 
 /** Renders the versions of a document below its editor. The versions are loaded when the section is opened. */
 export function VersionHistory(props: VersionsProps) {
-  const [isOpen, setOpen] = useState(parameter('version') !== null);
+  const [isOpen, setOpen] = useState(getParameter('version') !== null);
   return (
     <details class="history" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Versions of {props.id}</summary>

@@ -1,9 +1,9 @@
 import type { DocumentVersion, VersionList } from '#clients/typescript/divisor.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
-import { moment } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
-import { Badge, type Kind } from '../badge.js';
+import { Badge, type BadgeKind } from '../badge.js';
 import { Section } from '../page.js';
 import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
@@ -42,7 +42,7 @@ interface VersionRowsProps {
 function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsProps) {
   // The newest version is open by default. A first version is not, because there is no earlier version to compare with.
   const open =
-    versions.find(({ version }) => String(version) === parameter('version')) ??
+    versions.find(({ version }) => String(version) === getParameter('version')) ??
     (versions.length > 1 ? versions[0] : undefined);
   return (
     <div class="versions">
@@ -90,7 +90,7 @@ function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; read
   );
 }
 
-const ACTIONS: Readonly<Record<string, Kind>> = { created: 'good', deleted: 'bad', restored: 'info' };
+const ACTIONS: Readonly<Record<string, BadgeKind>> = { created: 'good', deleted: 'bad', restored: 'info' };
 
 const COLUMNS: readonly Column<DocumentVersion>[] = [
   {
@@ -108,7 +108,7 @@ const COLUMNS: readonly Column<DocumentVersion>[] = [
     value: ({ action }) => action,
     show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
   },
-  { id: 'at', title: 'When', width: 176, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'at', title: 'When', width: 176, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
   {
     id: 'author',
     title: 'Who',

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
-import { commentOf, CommentInput } from '../../components/comment-input.js';
+import { findComment, CommentInput } from '../../components/comment-input.js';
 import { Facts } from '../../components/facts.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { MayNot } from '../../components/may-not.js';
@@ -15,15 +15,15 @@ import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { useAsking } from '../../state/refusals.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { actionValue } from '../../words/actions.js';
-import { nameAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { figure } from '../../words/numbers.js';
+import { showToast } from '../../state/toasts.js';
+import { formatActionValue } from '../../words/actions.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatFigure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { STATE_KINDS, typeWords } from './action-states.js';
+import { STATE_KINDS, formatType } from './action-states.js';
 import { Effects } from './effects.js';
-import { latestSources, Sources } from './sources.js';
+import { listLatestSources, Sources } from './sources.js';
 
 interface ActionPanelProps {
   readonly id: string;
@@ -38,7 +38,7 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
   return (
     <SidePanel
       title={
-        action.data === undefined ? 'Corporate action' : `${typeWords(action.data.type)} of ${action.data.identifier}`
+        action.data === undefined ? 'Corporate action' : `${formatType(action.data.type)} of ${action.data.identifier}`
       }
       onClose={onClose}
     >
@@ -47,7 +47,7 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
           <>
             <ActionFacts action={found} />
             <h3>Sources</h3>
-            <Sources terms={found} sources={latestSources(found.decisions)} />
+            <Sources terms={found} sources={listLatestSources(found.decisions)} />
             <Decision action={found} />
             <Effects effects={found.effects} />
             <History action={found} />
@@ -67,10 +67,10 @@ function ActionFacts({ action }: { readonly action: DeskActionDetail }) {
       <Facts
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
-          ['Security', <a href={nameAddress(identifier)}>{identifier}</a>],
-          ['Terms', actionValue(type, value)],
-          ['Cash per share', cash === null ? null : figure(cash)],
-          ['Subscription price', subscription === null ? null : figure(subscription)],
+          ['Security', <a href={formatSecurityAddress(identifier)}>{identifier}</a>],
+          ['Terms', formatActionValue(type, value)],
+          ['Cash per share', cash === null ? null : formatFigure(cash)],
+          ['Subscription price', subscription === null ? null : formatFigure(subscription)],
           ['Ex-date', date],
           ['Announced', announced ?? 'unknown'],
           ['Paid', paid ?? 'unknown'],
@@ -85,16 +85,16 @@ function ActionFacts({ action }: { readonly action: DeskActionDetail }) {
 function Decision({ action: { action_id: id, state, decisions } }: { readonly action: DeskActionDetail }) {
   const [comment, setComment] = useState('');
   // The decisions of the API are plain JSON.
-  const [asked, setAsked] = useState({ sources: latestSources(decisions) } as unknown as JsonObject);
+  const [asked, setAsked] = useState({ sources: listLatestSources(decisions) } as unknown as JsonObject);
   const { trouble, ask } = useAsking();
   if (!may('data')) return <MayNot scope="data" what="decide" />;
   const decide = (decision: DeskDecisionRequest['decision']) =>
     void ask('', (onRefusal) =>
       attempt(async () => {
         // The service validates the sources.
-        const body = { ...asked, decision, comment: commentOf(comment) } as DeskDecisionRequest;
+        const body = { ...asked, decision, comment: findComment(comment) } as DeskDecisionRequest;
         await service.value.call('decideAction', { params: { action_id: id }, body });
-        say('good', `The action is ${decision}.`);
+        showToast('good', `The action is ${decision}.`);
         setComment('');
         notifyChange();
       }, onRefusal),
@@ -146,7 +146,7 @@ function History({ action: { decisions } }: { readonly action: DeskActionDetail 
       <ul>
         {decisions.map(({ at, author, decision, comment, sources }) => (
           <li key={at}>
-            {moment(at)}: {author} {decision}
+            {formatMoment(at)}: {author} {decision}
             {comment !== null && `: ${comment}`}
             {sources.length > 0 && ` (compared: ${sources.map(({ name }) => name).join(', ')})`}
           </li>

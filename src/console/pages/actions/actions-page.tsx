@@ -14,15 +14,15 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { useNames, type NameFacts } from '../../state/names.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { actionValue } from '../../words/actions.js';
-import { dayNumber } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatActionValue } from '../../words/actions.js';
+import { parseDayNumber } from '../../words/dates.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import { ActionPanel } from './action-panel.js';
-import { STATE_KINDS, typeWords } from './action-states.js';
+import { STATE_KINDS, formatType } from './action-states.js';
 import './actions.css';
 
 type State = DeskAction['state'];
@@ -32,9 +32,9 @@ const LISTED_MAX = 1000;
 
 /** Page of past and future corporate actions. Each action opens to its effect on indices and the decision. */
 export function ActionsPage() {
-  const chosen = parameter('state') ?? 'all';
-  const open = parameter('action');
-  const asked = parameter('from');
+  const chosen = getParameter('state') ?? 'all';
+  const open = getParameter('action');
+  const asked = getParameter('from');
   const last = health.value?.store?.end ?? null;
   const listed = useResource(`actions ${asked} ${last}`, (signal) => load(asked, last, signal), { keeps: true });
   return (
@@ -79,7 +79,7 @@ export function ActionsPage() {
             />
             {total > actions.length && (
               <p class="quiet">
-                The first {count(actions.length)} of {count(total)}.
+                The first {formatCount(actions.length)} of {formatCount(total)}.
               </p>
             )}
           </>
@@ -98,22 +98,22 @@ const YEAR_DAYS = 365;
 /** Returns the first listed ex-date of a default range; empty if no store is served. */
 function findFirstDate(span: Span | 'asked', last: string | null): string {
   if (last === null) return '';
-  const { from } = { from: daysBefore(last, RECENT_DAYS), ...(span !== 'asked' && SPANS[span](last)) };
+  const { from } = { from: subtractDays(last, RECENT_DAYS), ...(span !== 'asked' && DATE_SPANS[span](last)) };
   return from;
 }
 
 const DAY_MS = 86_400_000;
-const daysBefore = (date: string, days: number): string =>
+const subtractDays = (date: string, days: number): string =>
   new Date(Date.parse(date) - days * DAY_MS).toISOString().slice(0, 10);
 
 /** Default date ranges, tried in order: the range of the contract, the next ten years, the last year. */
-const SPANS = {
+const DATE_SPANS = {
   usual: () => ({}),
-  next: (last) => ({ from: daysBefore(last, -1), to: daysBefore(last, -10 * YEAR_DAYS) }),
-  year: (last) => ({ from: daysBefore(last, YEAR_DAYS) }),
+  next: (last) => ({ from: subtractDays(last, -1), to: subtractDays(last, -10 * YEAR_DAYS) }),
+  year: (last) => ({ from: subtractDays(last, YEAR_DAYS) }),
 } as const satisfies Record<string, (last: string) => { readonly from?: string; readonly to?: string }>;
 
-type Span = keyof typeof SPANS;
+type Span = keyof typeof DATE_SPANS;
 
 /** Lists the actions from a date. Default: the actions of the first range in `SPANS` that is not empty. */
 async function load(from: string | null, last: string | null, signal: AbortSignal) {
@@ -121,10 +121,10 @@ async function load(from: string | null, last: string | null, signal: AbortSigna
     service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
   if (from !== null) return { ...(await list({ from })), span: 'asked' as const };
   for (const span of ['usual', 'next'] as const) {
-    const found = await list(last === null ? {} : SPANS[span](last));
+    const found = await list(last === null ? {} : DATE_SPANS[span](last));
     if (last === null || found.actions.length > 0) return { ...found, span };
   }
-  return { ...(await list(SPANS.year(last ?? ''))), span: 'year' as const }; // without a last session, the loop returns the first list
+  return { ...(await list(DATE_SPANS.year(last ?? ''))), span: 'year' as const }; // without a last session, the loop returns the first list
 }
 
 interface CountsProps {
@@ -134,7 +134,7 @@ interface CountsProps {
 }
 
 function Counts({ actions, last }: CountsProps) {
-  const countOf = (state: State) => count(actions.filter((action) => action.state === state).length);
+  const countOf = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
   const coming = actions.filter(({ ex_date: date }) => last !== null && date > last).length;
   const flagged = actions.filter(({ flags }) => flags.length > 0).length;
   return (
@@ -148,10 +148,15 @@ function Counts({ actions, last }: CountsProps) {
           help: 'The terms changed after the decision',
           note: 'decide again',
         },
-        { term: 'Flagged', value: count(flagged), kind: flagged > 0 ? 'down' : '', note: 'with a reason to review' },
+        {
+          term: 'Flagged',
+          value: formatCount(flagged),
+          kind: flagged > 0 ? 'down' : '',
+          note: 'with a reason to review',
+        },
         { term: 'Confirmed', value: countOf('confirmed') },
         { term: 'Rejected', value: countOf('rejected') },
-        { term: 'Coming', value: count(coming), note: last === null ? '' : `after ${last}` },
+        { term: 'Coming', value: formatCount(coming), note: last === null ? '' : `after ${last}` },
       ]}
     />
   );
@@ -179,8 +184,8 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
         title={actions.length === 0 ? `No corporate action from ${from} on` : 'No action in this state'}
         action={
           last !== null &&
-          from > daysBefore(last, YEAR_DAYS) && (
-            <Button onClick={() => setParameters({ from: daysBefore(last, YEAR_DAYS), state: null })}>
+          from > subtractDays(last, YEAR_DAYS) && (
+            <Button onClick={() => setParameters({ from: subtractDays(last, YEAR_DAYS), state: null })}>
               Show the last year
             </Button>
           )
@@ -195,10 +200,10 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
       <Table
         label="corporate actions"
         name="actions"
-        columns={columnsOf({ rows, names, last, isComing })}
+        columns={createColumns({ rows, names, last, isComing })}
         rows={rows}
         keyOf={({ action_id: id }) => id}
-        searchIn={({ identifier, type }) => `${identifier} ${typeWords(type)}`}
+        searchIn={({ identifier, type }) => `${identifier} ${formatType(type)}`}
         sort={{ column: 'date', direction: isComing ? 'asc' : 'desc' }}
         onOpen={({ action_id: id }) => setParameters({ action: id })}
         openKey={open}
@@ -235,15 +240,15 @@ interface ListedActions extends Pick<ActionListProps, 'last' | 'isComing'> {
  * Returns the columns. A list of earlier actions has no days from the last session, which may be years ago, and a list
  * without flags or names has no column for them.
  */
-function columnsOf({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
+function createColumns({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
   const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
   const isNamed = [...names.values()].some(({ name }) => name !== null);
-  const columns = isNamed ? flagged.toSpliced(2, 0, companyColumn(names)) : flagged;
+  const columns = isNamed ? flagged.toSpliced(2, 0, createCompanyColumn(names)) : flagged;
   if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
-  return columns.toSpliced(1, 0, whenColumn(last));
+  return columns.toSpliced(1, 0, createTimeColumn(last));
 }
 
-const companyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
+const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
   id: 'company',
   title: 'Company',
   width: 130,
@@ -253,15 +258,15 @@ const companyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction
 });
 
 /** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
-const whenColumn = (last: string): Column<DeskAction> => ({
+const createTimeColumn = (last: string): Column<DeskAction> => ({
   id: 'when',
   title: 'When',
   help: `Days from the last session, ${last}`,
   width: 104,
   priority: 3,
-  value: (row) => dayNumber(row.ex_date) - dayNumber(last),
+  value: (row) => parseDayNumber(row.ex_date) - parseDayNumber(last),
   show: (row) => {
-    const days = dayNumber(row.ex_date) - dayNumber(last);
+    const days = parseDayNumber(row.ex_date) - parseDayNumber(last);
     if (days === 0) return 'last session';
     return days > 0 ? `in ${countValues(days, 'day')}` : <span class="quiet">{countValues(-days, 'day')} ago</span>;
   },
@@ -270,7 +275,7 @@ const whenColumn = (last: string): Column<DeskAction> => ({
 const COLUMNS: readonly Column<DeskAction>[] = [
   { id: 'date', title: 'Ex-date', width: 98, value: (row) => row.ex_date },
   { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
-  { id: 'type', title: 'Type', width: 150, grow: 1, priority: 2, value: ({ type }) => typeWords(type) },
+  { id: 'type', title: 'Type', width: 150, grow: 1, priority: 2, value: ({ type }) => formatType(type) },
   {
     id: 'value',
     title: 'Terms',
@@ -278,7 +283,7 @@ const COLUMNS: readonly Column<DeskAction>[] = [
     align: 'right',
     priority: 2,
     value: ({ value }) => value,
-    show: ({ type, value }) => actionValue(type, value),
+    show: ({ type, value }) => formatActionValue(type, value),
   },
   { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
   { id: 'paid', title: 'Paid', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },

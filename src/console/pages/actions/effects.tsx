@@ -2,8 +2,8 @@ import type { DeskActionEffect } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
-import { indexAddress } from '../../words/addresses.js';
-import { figure, percent } from '../../words/numbers.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatFigure, formatPercent } from '../../words/numbers.js';
 
 /** Renders the figures of each index before and after an action. */
 export function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
@@ -13,7 +13,7 @@ export function Effects({ effects }: { readonly effects: readonly DeskActionEffe
       {effects.length === 0 ? (
         <p class="quiet">No index with a run holds the security on this date.</p>
       ) : (
-        <Entries label="Effect on indices" entries={effects.map(effectEntry)} />
+        <Entries label="Effect on indices" entries={effects.map(createEffectEntry)} />
       )}
     </>
   );
@@ -22,16 +22,16 @@ export function Effects({ effects }: { readonly effects: readonly DeskActionEffe
 const describeChange = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
   before === after ? write(before) : `${write(before)} → ${write(after)}`;
 
-const effectEntry = (effect: DeskActionEffect): Entry => ({
+const createEffectEntry = (effect: DeskActionEffect): Entry => ({
   key: effect.index_id,
-  title: <a href={indexAddress(effect.index_id)}>{effect.index_id}</a>,
+  title: <a href={formatIndexAddress(effect.index_id)}>{effect.index_id}</a>,
   badge: <Badge kind={effect.state === 'coming' ? 'info' : 'plain'}>{effect.state}</Badge>,
   text: (
     <Facts
       facts={[
-        ['Weight', describeChange(effect.weight_before, effect.weight_after, percent)],
-        ['Index shares', describeChange(effect.shares_before, effect.shares_after, figure)],
-        ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, figure)],
+        ['Weight', describeChange(effect.weight_before, effect.weight_after, formatPercent)],
+        ['Index shares', describeChange(effect.shares_before, effect.shares_after, formatFigure)],
+        ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, formatFigure)],
       ]}
     />
   ),

@@ -1,14 +1,14 @@
 import type { DeskActionDetail } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { actionValue } from '../../words/actions.js';
-import { NONE } from '../../words/numbers.js';
+import { formatActionValue } from '../../words/actions.js';
+import { MISSING_TEXT } from '../../words/numbers.js';
 
 type Source = DeskActionDetail['decisions'][number]['sources'][number];
 type Terms = Pick<DeskActionDetail, 'type' | 'value' | 'ex_date'>;
 
 /** Returns the latest entry of each source in the decisions, in the order in which the sources first occur. */
-export const latestSources = (decisions: DeskActionDetail['decisions']): readonly Source[] => [
+export const listLatestSources = (decisions: DeskActionDetail['decisions']): readonly Source[] => [
   ...new Map(decisions.flatMap(({ sources }) => sources).map((source) => [source.name, source])).values(),
 ];
 
@@ -24,18 +24,18 @@ export function Sources({ terms, sources }: SourcesProps) {
     <WrittenTable label="Sources compared" heads={['Source', 'Terms', 'Ex-date']}>
       <tr>
         <th scope="row">Data store</th>
-        <td>{actionValue(type, value)}</td>
+        <td>{formatActionValue(type, value)}</td>
         <td class="whole">{date}</td>
       </tr>
       {sources.map((source) => (
         <tr key={source.name}>
           <th scope="row">{source.name}</th>
           <td>
-            {source.value === null ? NONE : actionValue(type, source.value)}
+            {source.value === null ? MISSING_TEXT : formatActionValue(type, source.value)}
             <Differs isTrue={source.value !== null && source.value !== value} />
           </td>
           <td class="whole">
-            {source.ex_date ?? NONE}
+            {source.ex_date ?? MISSING_TEXT}
             <Differs isTrue={source.ex_date !== null && source.ex_date !== date} />
           </td>
         </tr>

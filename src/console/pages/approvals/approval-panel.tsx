@@ -2,21 +2,21 @@ import type { Approval, ApprovalDecisionRequest } from '#clients/typescript/divi
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
-import { commentOf, CommentInput } from '../../components/comment-input.js';
+import { findComment, CommentInput } from '../../components/comment-input.js';
 import { Facts } from '../../components/facts.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { MayNot } from '../../components/may-not.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { may, principal } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { scheduleAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { ACTION_WORDS, STATE_KINDS, subjectAddress } from './approval-states.js';
+import { showToast } from '../../state/toasts.js';
+import { formatScheduleAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { ACTION_WORDS, STATE_KINDS, formatSubjectAddress } from './approval-states.js';
 import { RequestFactsView } from './request-facts.js';
 
 interface ApprovalPanelProps {
@@ -57,7 +57,7 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
 function ApprovalFacts({ approval }: { readonly approval: Approval }) {
   const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
   const day = approval.schedule_day;
-  const address = subjectAddress(approval);
+  const address = formatSubjectAddress(approval);
   return (
     <>
       <p>{summary}</p>
@@ -69,14 +69,14 @@ function ApprovalFacts({ approval }: { readonly approval: Approval }) {
           [
             'Day',
             day && (
-              <a href={addressOf(scheduleAddress(day.schedule_id), { day: day.date })}>
+              <a href={formatAddress(formatScheduleAddress(day.schedule_id), { day: day.date })}>
                 {day.schedule_id}, {day.date}
               </a>
             ),
           ],
-          ['Requested', `${moment(at)} by ${by}`],
-          ['Approved', approvedBy(approval)],
-          ['Expires', state === 'pending' || state === 'approved' ? moment(until) : null],
+          ['Requested', `${formatMoment(at)} by ${by}`],
+          ['Approved', findApprover(approval)],
+          ['Expires', state === 'pending' || state === 'approved' ? formatMoment(until) : null],
           ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],
         ]}
       />
@@ -85,10 +85,10 @@ function ApprovalFacts({ approval }: { readonly approval: Approval }) {
 }
 
 /** Returns the persons who agreed and the time of the last agreement; null if nobody has. */
-function approvedBy({ history }: Approval): string | null {
+function findApprover({ history }: Approval): string | null {
   const agreed = history.filter(({ action }) => action === 'approved');
   const last = agreed.at(-1);
-  return last === undefined ? null : `${moment(last.at)} by ${agreed.map(({ author }) => author).join(', ')}`;
+  return last === undefined ? null : `${formatMoment(last.at)} by ${agreed.map(({ author }) => author).join(', ')}`;
 }
 
 function Decision({ approval: { approval_id: id, state, history } }: { readonly approval: Approval }) {
@@ -96,9 +96,9 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
   if (!may('publish')) return <MayNot scope="publish" what="decide" />;
   const decide = (decision: ApprovalDecisionRequest['decision'], done: string) => (onRefusal: OnRefusal) =>
     attempt(async () => {
-      const body = { decision, comment: commentOf(comment) };
+      const body = { decision, comment: findComment(comment) };
       await service.value.call('decideApproval', { params: { approval_id: id }, body });
-      say('good', `Approval ${id} ${done}.`);
+      showToast('good', `Approval ${id} ${done}.`);
       setComment('');
       notifyChange();
       document.querySelector<HTMLElement>('.side-panel')?.focus(); // The focused button is removed after the decision, so the focus moves to the panel.
@@ -135,7 +135,7 @@ function History({ approval: { history } }: { readonly approval: Approval }) {
       <ul>
         {history.map(({ at, author, action, comment }) => (
           <li key={`${at} ${author} ${action}`}>
-            {moment(at)}: {author} {action}
+            {formatMoment(at)}: {author} {action}
             {comment !== null && `: ${comment}`}
           </li>
         ))}

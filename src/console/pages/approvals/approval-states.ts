@@ -1,10 +1,10 @@
 import type { Approval } from '#clients/typescript/divisor.js';
-import type { Kind } from '../../components/badge.js';
-import { addressOf } from '../../state/place.js';
-import { indexAddress, scheduleAddress, storeAddress } from '../../words/addresses.js';
+import type { BadgeKind } from '../../components/badge.js';
+import { formatAddress } from '../../state/place.js';
+import { formatIndexAddress, formatScheduleAddress, storeAddress } from '../../words/addresses.js';
 
 /** Badge kinds by state. Choices list the states in this order. */
-export const STATE_KINDS: Readonly<Record<Approval['state'], Kind>> = {
+export const STATE_KINDS: Readonly<Record<Approval['state'], BadgeKind>> = {
   pending: 'warning',
   approved: 'good',
   used: 'plain',
@@ -24,24 +24,28 @@ export const ACTION_WORDS: Readonly<Record<Approval['action'], string>> = {
 };
 
 /** Returns the address of the page of an approval's subject. */
-export function subjectAddress({ action, subject, detail }: Pick<Approval, 'action' | 'subject' | 'detail'>): string {
+export function formatSubjectAddress({
+  action,
+  subject,
+  detail,
+}: Pick<Approval, 'action' | 'subject' | 'detail'>): string {
   switch (action) {
     case 'waive':
-      return addressOf(scheduleAddress(subject), { day: textOf(detail['date']) });
+      return formatAddress(formatScheduleAddress(subject), { day: findText(detail['date']) });
     case 'override':
-      return addressOf(storeAddress(subject), {
+      return formatAddress(storeAddress(subject), {
         tab: 'overrides',
-        security: textOf(detail['identifier']),
-        date: textOf(detail['date']),
+        security: findText(detail['identifier']),
+        date: findText(detail['date']),
       });
     case 'action':
-      return addressOf('/console/actions', { action: textOf(detail['action_id']) });
+      return formatAddress('/console/actions', { action: findText(detail['action_id']) });
     default:
-      return indexAddress(subject);
+      return formatIndexAddress(subject);
   }
 }
 
-const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const findText = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
 /** Last level that a publication would add and its change since the previous close; null for other requests. */
 interface LastLevels {
@@ -50,7 +54,7 @@ interface LastLevels {
 }
 
 /** Returns the last level of a publication request, by which an approver can recognise a wrong close in a list. */
-export function lastLevels({ facts }: Pick<Approval, 'facts'>): LastLevels {
+export function selectLastLevels({ facts }: Pick<Approval, 'facts'>): LastLevels {
   if (facts?.kind !== 'publish' && facts?.kind !== 'restate') return { level: null, move: null };
   const variant = facts.close.price === null ? 'total' : 'price';
   const [level, before] = [facts.close[variant], facts.previous?.[variant] ?? null];

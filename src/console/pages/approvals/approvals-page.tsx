@@ -11,14 +11,14 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may, principal } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment, momentFigure } from '../../words/dates.js';
-import { change, count, decimal, NONE } from '../../words/numbers.js';
+import { formatMoment, createMomentFigure } from '../../words/dates.js';
+import { formatChange, formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { ApprovalPanel } from './approval-panel.js';
-import { ACTION_WORDS, lastLevels, STATE_KINDS } from './approval-states.js';
+import { ACTION_WORDS, selectLastLevels, STATE_KINDS } from './approval-states.js';
 
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
@@ -28,7 +28,7 @@ const LISTED_MAX = 500;
 
 /** Page of changes that wait for approval. Each request opens to its figures and the decision. */
 export function ApprovalsPage() {
-  const open = parameter('approval');
+  const open = getParameter('approval');
   const listed = useResource('approvals', (signal) =>
     service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }),
   );
@@ -55,7 +55,7 @@ const chooseState = (approvals: readonly Approval[], open: string | null): strin
   approvals.some(({ approval_id: id, state }) => String(id) === open && state !== 'pending') ? 'all' : 'pending';
 
 function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
-  const countOf = (...states: State[]) => count(approvals.filter(({ state }) => states.includes(state)).length);
+  const countOf = (...states: State[]) => formatCount(approvals.filter(({ state }) => states.includes(state)).length);
   const next = approvals
     .filter(({ state }) => state === 'pending')
     .map(({ expires_at: at }) => at)
@@ -69,7 +69,7 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
         { term: 'Used', value: countOf('used') },
         { term: 'Rejected', value: countOf('rejected') },
         { term: 'Withdrawn or expired', value: countOf('withdrawn', 'expired') },
-        { term: 'Next to expire', ...(next === undefined ? { value: NONE } : momentFigure(next)) },
+        { term: 'Next to expire', ...(next === undefined ? { value: MISSING_TEXT } : createMomentFigure(next)) },
       ]}
     />
   );
@@ -81,7 +81,7 @@ interface ApprovalListProps {
 }
 
 function ApprovalList({ approvals, open }: ApprovalListProps) {
-  const asked = parameter('state');
+  const asked = getParameter('state');
   // A request that is decided while it is open does not change the list.
   const chosen = useMemo(() => asked ?? chooseState(approvals, open), [asked, open]);
   const [selected, setSelected] = useState<readonly string[]>([]);
@@ -105,7 +105,7 @@ function ApprovalList({ approvals, open }: ApprovalListProps) {
         <Table
           label="approvals"
           name="approvals"
-          columns={rows.some((row) => lastLevels(row).level !== null) ? COLUMNS : WITHOUT_LEVELS}
+          columns={rows.some((row) => selectLastLevels(row).level !== null) ? COLUMNS : WITHOUT_LEVELS}
           rows={rows}
           keyOf={({ approval_id: id }) => String(id)}
           searchIn={({ subject, summary, requested_by: by, schedule_day: day }) =>
@@ -195,8 +195,8 @@ const COLUMNS: readonly Column<Approval>[] = [
     align: 'right',
     priority: 3,
     below: 'nothing',
-    value: (row) => lastLevels(row).level,
-    show: (row) => decimal(lastLevels(row).level, 4),
+    value: (row) => selectLastLevels(row).level,
+    show: (row) => formatDecimal(selectLastLevels(row).level, 4),
   },
   {
     id: 'move',
@@ -206,8 +206,8 @@ const COLUMNS: readonly Column<Approval>[] = [
     align: 'right',
     priority: 3,
     below: 'nothing',
-    value: (row) => lastLevels(row).move,
-    show: (row) => change(lastLevels(row).move),
+    value: (row) => selectLastLevels(row).move,
+    show: (row) => formatChange(selectLastLevels(row).move),
   },
   { id: 'by', title: 'Requested by', width: 104, priority: 3, value: (row) => row.requested_by },
   {
@@ -217,7 +217,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     priority: 4,
     below: 'nothing',
     value: (row) => row.requested_at,
-    show: (row) => moment(row.requested_at),
+    show: (row) => formatMoment(row.requested_at),
   },
   {
     id: 'until',
@@ -226,7 +226,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     priority: 6,
     below: 'nothing',
     value: (row) => row.expires_at,
-    show: (row) => (row.state === 'pending' || row.state === 'approved' ? moment(row.expires_at) : '–'),
+    show: (row) => (row.state === 'pending' || row.state === 'approved' ? formatMoment(row.expires_at) : '–'),
   },
   {
     id: 'missing',

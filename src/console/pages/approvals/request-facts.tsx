@@ -3,10 +3,10 @@ import { Banner } from '../../components/banner.js';
 import { Entries } from '../../components/entries.js';
 import { Facts, type Fact } from '../../components/facts.js';
 import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
-import { actionValue } from '../../words/actions.js';
-import { indexAddress, nameAddress } from '../../words/addresses.js';
-import { change, count, decimal, figure, percent } from '../../words/numbers.js';
-import { typeWords } from '../actions/action-states.js';
+import { formatActionValue } from '../../words/actions.js';
+import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
+import { formatChange, formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatType } from '../actions/action-states.js';
 import { Effects } from '../actions/effects.js';
 import { Sources } from '../actions/sources.js';
 import { checkWords } from '../schedules/step-words.js';
@@ -34,8 +34,8 @@ export function RequestFactsView({ facts }: { readonly facts: RequestFacts }) {
 
 const VARIANTS = ['price', 'total', 'net'] as const;
 
-const spanOf = (closes: number, first: string, last: string): string =>
-  first === last ? `${count(closes)}, ${first}` : `${count(closes)}, ${first} to ${last}`;
+const formatSpan = (closes: number, first: string, last: string): string =>
+  first === last ? `${formatCount(closes)}, ${first}` : `${formatCount(closes)}, ${first} to ${last}`;
 
 function PublicationFacts({
   facts: { published, first, last, close, previous },
@@ -45,10 +45,10 @@ function PublicationFacts({
   const levels = VARIANTS.flatMap((variant): readonly Fact[] => {
     const [value, before] = [close[variant], previous?.[variant] ?? null];
     if (value === null) return [];
-    const move = before === null ? '' : `, ${change(value / before - 1)} since ${previous?.date}`;
-    return [[`Level (${variant})`, `${decimal(value, 4)}${move}`]];
+    const move = before === null ? '' : `, ${formatChange(value / before - 1)} since ${previous?.date}`;
+    return [[`Level (${variant})`, `${formatDecimal(value, 4)}${move}`]];
   });
-  return <Facts facts={[['New closes', spanOf(published, first, last)], ...levels]} />;
+  return <Facts facts={[['New closes', formatSpan(published, first, last)], ...levels]} />;
 }
 
 function RestatementFacts({ facts }: { readonly facts: FactsOf<'restate'> }) {
@@ -57,12 +57,15 @@ function RestatementFacts({ facts }: { readonly facts: FactsOf<'restate'> }) {
     <>
       <Facts
         facts={[
-          ['Restated closes', published === 0 ? spanOf(restated, first, last) : count(restated)],
-          ['New closes', published === 0 ? null : count(published)],
+          ['Restated closes', published === 0 ? formatSpan(restated, first, last) : formatCount(restated)],
+          ['New closes', published === 0 ? null : formatCount(published)],
           ['Dates', published === 0 ? null : `${first} to ${last}`],
-          ['Closes with another level', count(changed)],
-          ['Largest change', largest && `${decimal(largest.change_bps)} bps on ${largest.date}`],
-          ['Its level', largest && `${largest.variant} ${decimal(largest.published, 4)} → ${decimal(largest.run, 4)}`],
+          ['Closes with another level', formatCount(changed)],
+          ['Largest change', largest && `${formatDecimal(largest.change_bps)} bps on ${largest.date}`],
+          [
+            'Its level',
+            largest && `${largest.variant} ${formatDecimal(largest.published, 4)} → ${formatDecimal(largest.run, 4)}`,
+          ],
           ['Reason', reason],
         ]}
       />
@@ -73,9 +76,9 @@ function RestatementFacts({ facts }: { readonly facts: FactsOf<'restate'> }) {
             (before !== null || after !== null) && (
               <tr key={variant}>
                 <th scope="row">{variant}</th>
-                <td>{decimal(before, 4)}</td>
-                <td>{decimal(after, 4)}</td>
-                <td>{before === null || after === null ? '–' : change(after / before - 1, 4)}</td>
+                <td>{formatDecimal(before, 4)}</td>
+                <td>{formatDecimal(after, 4)}</td>
+                <td>{before === null || after === null ? '–' : formatChange(after / before - 1, 4)}</td>
               </tr>
             )
           );
@@ -131,9 +134,9 @@ function Action({ facts }: { readonly facts: FactsOf<'action'> }) {
       <Facts
         facts={[
           ['Decision', decision],
-          ['Action', `${typeWords(type)} of ${identifier}`],
-          ['Terms', actionValue(type, value)],
-          ['Cash per share', cash === null ? null : figure(cash)],
+          ['Action', `${formatType(type)} of ${identifier}`],
+          ['Terms', formatActionValue(type, value)],
+          ['Cash per share', cash === null ? null : formatFigure(cash)],
           ['Ex-date', date],
           ['Paid', paid],
           ['Related security', related],
@@ -148,11 +151,11 @@ function Action({ facts }: { readonly facts: FactsOf<'action'> }) {
 const Overridden = ({ facts }: { readonly facts: FactsOf<'override'> }) => (
   <Facts
     facts={[
-      ['Security', <a href={nameAddress(facts.identifier)}>{facts.identifier}</a>],
+      ['Security', <a href={formatSecurityAddress(facts.identifier)}>{facts.identifier}</a>],
       ['Session', facts.date],
-      ['Price now', facts.before === null ? null : figure(facts.before)],
-      ['Price requested', facts.price === null ? 'that of the source' : figure(facts.price)],
-      ['Move', facts.change === null ? null : change(facts.change)],
+      ['Price now', facts.before === null ? null : formatFigure(facts.before)],
+      ['Price requested', facts.price === null ? 'that of the source' : formatFigure(facts.price)],
+      ['Move', facts.change === null ? null : formatChange(facts.change)],
       ['Reason', facts.reason],
     ]}
   />
@@ -175,12 +178,12 @@ function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
         label="Findings"
         entries={findings.map((finding) => ({
           key: `${finding.index_id} ${finding.identifier}`,
-          title: <a href={indexAddress(finding.index_id)}>{finding.index_id}</a>,
+          title: <a href={formatIndexAddress(finding.index_id)}>{finding.index_id}</a>,
           aside: measureText(finding),
           text: finding.message,
         }))}
       />
-      {total > findings.length && <p class="quiet">And {count(total - findings.length)} more.</p>}
+      {total > findings.length && <p class="quiet">And {formatCount(total - findings.length)} more.</p>}
     </>
   );
 }
@@ -189,6 +192,8 @@ function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
 function measureText({ measure }: AcceptedFinding): string {
   if (measure === null) return '';
   const write = (value: number) =>
-    measure.unit === 'fraction' ? percent(value) : `${figure(value)} ${measure.unit === 'bp' ? 'bps' : measure.unit}`;
+    measure.unit === 'fraction'
+      ? formatPercent(value)
+      : `${formatFigure(value)} ${measure.unit === 'bp' ? 'bps' : measure.unit}`;
   return `${write(measure.value)}, limit ${write(measure.limit)}`;
 }

@@ -2,15 +2,15 @@ import type { BatchLot, BatchTrade } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { setParameters } from '../../state/place.js';
-import { bps, decimal, figure, percent } from '../../words/numbers.js';
+import { formatBps, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 import {
-  conflictText,
+  formatConflict,
   hasSolution,
   isRounded,
-  ruleText,
+  formatRule,
   formatStatus,
   type Account,
   type Deviation,
@@ -38,7 +38,7 @@ export function AccountPanel({ account }: { readonly account: Account }) {
               <p>These limits conflict. An amount is how much one limit has to give if all others stay.</p>
               <ul>
                 {conflicts.map((rule) => (
-                  <li key={rule}>{conflictText(account, rule)}</li>
+                  <li key={rule}>{formatConflict(account, rule)}</li>
                 ))}
               </ul>
             </>
@@ -62,33 +62,36 @@ function Solution({ account }: { readonly account: Account }) {
       <Facts
         facts={[
           ['Status', formatStatus(account)],
-          ['Gap', bps(account.certificate?.gap)],
-          ['Value', decimal(account.value)],
-          ['Cash after trading', decimal(account.cash)],
-          ['Costs', decimal(account.costs)],
-          ['Tracking error', percent(account.tracking_error, 3)],
-          ['Tracking error before', percent(account.tracking_error_before, 3)],
-          ['Short-term gains', decimal(account.short_gain)],
-          ['Long-term gains', decimal(account.long_gain)],
-          ['Tax of the year', decimal(account.tax)],
-          ['Tax saved', decimal(account.tax_saved)],
-          ['One more basis point saves', decimal(account.one_more_bp_saves)],
+          ['Gap', formatBps(account.certificate?.gap)],
+          ['Value', formatDecimal(account.value)],
+          ['Cash after trading', formatDecimal(account.cash)],
+          ['Costs', formatDecimal(account.costs)],
+          ['Tracking error', formatPercent(account.tracking_error, 3)],
+          ['Tracking error before', formatPercent(account.tracking_error_before, 3)],
+          ['Short-term gains', formatDecimal(account.short_gain)],
+          ['Long-term gains', formatDecimal(account.long_gain)],
+          ['Tax of the year', formatDecimal(account.tax)],
+          ['Tax saved', formatDecimal(account.tax_saved)],
+          ['One more basis point saves', formatDecimal(account.one_more_bp_saves)],
           ...(prices !== undefined && prices.tracking_error_bp > PRICE_MIN
-            ? [['A basis point of the limit costs', decimal(prices.tracking_error_bp)] as [string, string]]
+            ? [['A basis point of the limit costs', formatDecimal(prices.tracking_error_bp)] as [string, string]]
             : []),
           ...Object.entries(prices?.rows ?? {})
             .filter(([, price]) => Math.abs(price) > PRICE_MIN)
-            .map(([row, price]): [string, string] => [`Price of ${ruleText(row).toLowerCase()}`, decimal(price)]),
+            .map(([row, price]): [string, string] => [
+              `Price of ${formatRule(row).toLowerCase()}`,
+              formatDecimal(price),
+            ]),
           ...Object.entries(deviations?.variance_by_reason ?? {}).map(([reason, share]): [string, string] => [
             `Deviation by ${reason.replaceAll('_', ' ')}`,
-            percent(share),
+            formatPercent(share),
           ]),
         ]}
       />
       <h3>Trades</h3>
       <Table
         label="trades"
-        columns={TRADES}
+        columns={TRADE_COLUMNS}
         rows={trades}
         sort={{ column: 'side', direction: 'desc' }}
         keyOf={(trade) => `${trade.side} ${trade.identifier} ${trade.lot ?? ''} ${trade.gain ?? ''}`}
@@ -97,12 +100,17 @@ function Solution({ account }: { readonly account: Account }) {
       {lots === null || lots === undefined ? (
         <p class="quiet">Lots are listed for accounts of at most 500.</p>
       ) : (
-        <Table label="lots" columns={LOTS} rows={lots} keyOf={(lot) => `${lot.lot ?? 'bought'} ${lot.identifier}`} />
+        <Table
+          label="lots"
+          columns={LOT_COLUMNS}
+          rows={lots}
+          keyOf={(lot) => `${lot.lot ?? 'bought'} ${lot.identifier}`}
+        />
       )}
       <h3>Largest deviations from the parent</h3>
       <Table
         label="deviations"
-        columns={DEVIATIONS}
+        columns={DEVIATION_COLUMNS}
         rows={deviations?.largest ?? []}
         keyOf={({ identifier }) => identifier}
       />
@@ -110,53 +118,77 @@ function Solution({ account }: { readonly account: Account }) {
   );
 }
 
-const TRADES: readonly Column<BatchTrade>[] = [
+const TRADE_COLUMNS: readonly Column<BatchTrade>[] = [
   { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 50, value: ({ side }) => side },
-  numeric({ id: 'shares', title: 'Shares', width: 80, of: ({ shares }: BatchTrade) => shares, write: figure }),
+  createNumericColumn({
+    id: 'shares',
+    title: 'Shares',
+    width: 80,
+    of: ({ shares }: BatchTrade) => shares,
+    write: formatFigure,
+  }),
   { id: 'acquired', title: 'Bought', width: 96, priority: 2, value: ({ acquired }) => acquired ?? null },
-  numeric({
+  createNumericColumn({
     id: 'cost',
     title: 'Basis',
     width: 80,
     priority: 3,
     of: ({ cost }: BatchTrade) => cost ?? null,
-    write: decimal,
+    write: formatDecimal,
   }),
-  numeric({ id: 'gain', title: 'Gain', width: 80, of: ({ gain }: BatchTrade) => gain ?? null, write: decimal }),
+  createNumericColumn({
+    id: 'gain',
+    title: 'Gain',
+    width: 80,
+    of: ({ gain }: BatchTrade) => gain ?? null,
+    write: formatDecimal,
+  }),
   { id: 'term', title: 'Term', width: 60, priority: 4, value: ({ term }) => term ?? null },
 ];
 
-const LOTS: readonly Column<BatchLot>[] = [
+const LOT_COLUMNS: readonly Column<BatchLot>[] = [
   { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
-  numeric({ id: 'shares', title: 'Shares', width: 80, of: ({ shares }: BatchLot) => shares, write: figure }),
+  createNumericColumn({
+    id: 'shares',
+    title: 'Shares',
+    width: 80,
+    of: ({ shares }: BatchLot) => shares,
+    write: formatFigure,
+  }),
   { id: 'acquired', title: 'Bought', width: 96, value: ({ acquired }) => acquired },
-  numeric({ id: 'cost', title: 'Basis', width: 80, of: ({ cost }: BatchLot) => cost, write: decimal }),
-  numeric({
+  createNumericColumn({
+    id: 'cost',
+    title: 'Basis',
+    width: 80,
+    of: ({ cost }: BatchLot) => cost,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
     id: 'gain',
     title: 'Unrealised',
     width: 90,
     adds: true,
     of: ({ unrealised_gain: gain }: BatchLot) => gain,
-    write: decimal,
+    write: formatDecimal,
   }),
 ];
 
-const DEVIATIONS: readonly Column<Deviation>[] = [
+const DEVIATION_COLUMNS: readonly Column<Deviation>[] = [
   { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
-  numeric({
+  createNumericColumn({
     id: 'active',
     title: 'Active weight',
     width: 100,
     of: ({ active_weight: active }: Deviation) => active,
-    write: (value) => percent(value, 3),
+    write: (value) => formatPercent(value, 3),
   }),
-  numeric({
+  createNumericColumn({
     id: 'share',
     title: 'Of variance',
     width: 90,
     of: ({ variance_share: share }: Deviation) => share,
-    write: percent,
+    write: formatPercent,
   }),
   { id: 'reason', title: 'Reason', width: 96, value: ({ reason }) => reason.replaceAll('_', ' ') },
 ];

@@ -1,6 +1,6 @@
 import type { BatchAccount } from '#clients/typescript/divisor.js';
 import { labelOf } from '../../words/labels.js';
-import { bps, decimal, percent } from '../../words/numbers.js';
+import { formatBps, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** An account with the result members that the contract does not specify. */
 export interface Account extends BatchAccount {
@@ -32,7 +32,7 @@ export const GAP_MIN = 1e-6;
 /** Formats the status of an account. A feasible account is reported with its optimality gap. */
 export function formatStatus({ status, certificate }: Account): string {
   if (status !== 'feasible' || certificate === undefined) return status;
-  return certificate.gap <= GAP_MIN ? 'optimal' : `within ${bps(certificate.gap)}`;
+  return certificate.gap <= GAP_MIN ? 'optimal' : `within ${formatBps(certificate.gap)}`;
 }
 
 const RULES: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ const RULES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the label of a rule of an account. */
-export const ruleText = (rule: string): string => RULES[rule] ?? labelOf(rule);
+export const formatRule = (rule: string): string => RULES[rule] ?? labelOf(rule);
 
 /** Rules without an amount by which they could be relaxed. */
 const WITHOUT_AMOUNT: ReadonlySet<string> = new Set(['whole_shares', 'minimum_trade', 'tax.wash_sales']);
@@ -55,19 +55,19 @@ const EXCLUSIONS_SHOWN = 5;
  * Formats a conflicting rule with the amount by which it would have to be relaxed, for example `Exclusions: 4.917% has
  * to stay (VAJM 4.917%)`.
  */
-export function conflictText(
+export function formatConflict(
   { conflict_amounts: amounts, conflict_exclusions: staying }: Account,
   rule: string,
 ): string {
   const amount = amounts?.[rule] ?? null;
-  if (amount === null) return WITHOUT_AMOUNT.has(rule) ? ruleText(rule) : `${ruleText(rule)}: no amount suffices`;
-  const own = rule === 'tax.budget' ? decimal(amount) : percent(amount, 3);
-  if (rule !== 'exclusions') return `${ruleText(rule)}: ${own} more`;
+  if (amount === null) return WITHOUT_AMOUNT.has(rule) ? formatRule(rule) : `${formatRule(rule)}: no amount suffices`;
+  const own = rule === 'tax.budget' ? formatDecimal(amount) : formatPercent(amount, 3);
+  if (rule !== 'exclusions') return `${formatRule(rule)}: ${own} more`;
   const all = Object.entries(staying ?? {}).toSorted((a, b) => b[1] - a[1]);
-  const names = all.slice(0, EXCLUSIONS_SHOWN).map(([name, weight]) => `${name} ${percent(weight, 3)}`);
+  const names = all.slice(0, EXCLUSIONS_SHOWN).map(([name, weight]) => `${name} ${formatPercent(weight, 3)}`);
   const others = all.length - names.length;
   const list = [...names, ...(others > 0 ? [`${others} more`] : [])].join(', ');
-  return `${ruleText(rule)}: ${own} has to stay${list === '' ? '' : ` (${list})`}`;
+  return `${formatRule(rule)}: ${own} has to stay${list === '' ? '' : ` (${list})`}`;
 }
 
 /**

@@ -3,21 +3,21 @@ import { Badge } from '../../components/badge.js';
 import { Select } from '../../components/choice.js';
 import { Menu } from '../../components/menu.js';
 import { Section } from '../../components/page.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { bps, count, decimal, percent } from '../../words/numbers.js';
+import { formatBps, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { AccountPanel } from './account-panel.js';
 import { hasSolution, formatStatus, type Account } from './account-result.js';
 
-const BLOCK = 100;
+const BLOCK_ACCOUNTS = 100;
 /** Maximum number of times that the accounts of a running batch are reloaded. */
-const READINGS = 50;
+const READ_TRIES_MAX = 50;
 
 interface BatchAccountsProps {
   readonly batchId: string;
@@ -29,9 +29,9 @@ interface BatchAccountsProps {
 
 /** Renders the accounts of a batch in blocks, also while the batch runs. Each account opens to its trades. */
 export function BatchAccounts({ batchId, progress, currency = null }: BatchAccountsProps) {
-  const block = Number(parameter('block') ?? 0);
+  const block = Number(getParameter('block') ?? 0);
   const accounts = useResource(
-    `accounts ${batchId} ${block} ${Math.floor(progress * READINGS)}`,
+    `accounts ${batchId} ${block} ${Math.floor(progress * READ_TRIES_MAX)}`,
     (signal) => service.value.call('getBatchAccounts', { params: { batch_id: batchId }, query: { block }, signal }),
     { keeps: true },
   );
@@ -45,7 +45,7 @@ export function BatchAccounts({ batchId, progress, currency = null }: BatchAccou
     );
   const options = Array.from({ length: data?.blocks ?? 0 }, (_, at) => ({
     value: String(at),
-    text: `${count(at * BLOCK + 1)} to ${count(Math.min(data?.count ?? 0, (at + 1) * BLOCK))}`,
+    text: `${formatCount(at * BLOCK_ACCOUNTS + 1)} to ${formatCount(Math.min(data?.count ?? 0, (at + 1) * BLOCK_ACCOUNTS))}`,
   }));
   return (
     <Section
@@ -107,13 +107,13 @@ function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: 
 }
 
 function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
-  const open = accounts.find((account) => account.account_id === parameter('account'));
+  const open = accounts.find((account) => account.account_id === getParameter('account'));
   return (
     <>
       <Table
         label="accounts"
         name="accounts"
-        columns={ACCOUNTS}
+        columns={ACCOUNT_COLUMNS}
         rows={accounts}
         keyOf={(account) => account.account_id ?? String(accounts.indexOf(account))}
         onOpen={(account) => setParameters({ account: account.account_id })}
@@ -131,7 +131,7 @@ const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'bad'>> = {
   refused: 'bad',
 };
 
-const ACCOUNTS: readonly Column<Account>[] = [
+const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
   { id: 'account', title: 'Account', width: 120, grow: 1, value: ({ account_id }) => account_id },
   {
     id: 'status',
@@ -140,52 +140,52 @@ const ACCOUNTS: readonly Column<Account>[] = [
     value: ({ status }) => status,
     show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{formatStatus(account)}</Badge>,
   },
-  numeric({
+  createNumericColumn({
     id: 'tracking',
     title: 'Tracking error',
     width: 110,
     of: (account: Account) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
-    write: (value) => percent(value, 3),
+    write: (value) => formatPercent(value, 3),
   }),
-  numeric({
+  createNumericColumn({
     id: 'value',
     title: 'Value',
     width: 110,
     priority: 3,
     adds: true,
     of: (account: Account) => account.value ?? null,
-    write: (value) => decimal(value, 0),
+    write: (value) => formatDecimal(value, 0),
   }),
-  numeric({
+  createNumericColumn({
     id: 'tax',
     title: 'Tax',
     width: 90,
     adds: true,
     of: (account: Account) => (hasSolution(account) ? (account.tax ?? null) : null),
-    write: decimal,
+    write: formatDecimal,
   }),
-  numeric({
+  createNumericColumn({
     id: 'saved',
     title: 'Tax saved',
     width: 90,
     adds: true,
     of: (account: Account) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
-    write: decimal,
+    write: formatDecimal,
   }),
-  numeric({
+  createNumericColumn({
     id: 'gap',
     title: 'Gap',
     width: 80,
     priority: 4,
     of: (account: Account) => (hasSolution(account) ? (account.certificate?.gap ?? null) : null),
-    write: bps,
+    write: formatBps,
   }),
-  numeric({
+  createNumericColumn({
     id: 'trades',
     title: 'Trades',
     width: 70,
     priority: 2,
     of: (account: Account) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
-    write: count,
+    write: formatCount,
   }),
 ];

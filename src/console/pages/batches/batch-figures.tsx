@@ -3,8 +3,16 @@ import { Bars } from '../../components/bars.js';
 import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
-import { bps, count, countValues, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
-import { GAP_MIN, ruleText } from './account-result.js';
+import {
+  formatBps,
+  formatCount,
+  countValues,
+  formatDecimal,
+  formatMoney,
+  MISSING_TEXT,
+  formatPercent,
+} from '../../words/numbers.js';
+import { GAP_MIN, formatRule } from './account-result.js';
 
 export interface ResultProps {
   readonly view: BatchView;
@@ -15,7 +23,7 @@ export interface ResultProps {
 type ViewProps = Pick<ResultProps, 'view'>;
 
 /** Accounts whose trades satisfy their limits. */
-export const solvedOf = ({ accounts, by_status: by }: BatchView): number =>
+export const countSolved = ({ accounts, by_status: by }: BatchView): number =>
   accounts - (by['infeasible'] ?? 0) - (by['refused'] ?? 0);
 
 const OUTCOMES: Readonly<Record<string, string>> = {
@@ -32,7 +40,7 @@ export const Outcomes = ({ view: { by_status: by } }: ViewProps) => (
       label="Accounts by outcome"
       isPlain
       bars={Object.entries(OUTCOMES).map(([status, label]) => ({ label, value: by[status] ?? 0 }))}
-      format={count}
+      format={formatCount}
     />
   </Section>
 );
@@ -52,13 +60,16 @@ const DISTRIBUTED_MIN = 8;
 
 /** Renders the distribution of the tracking error. Renders nothing for a few accounts, which are listed. */
 export const TrackingErrors = ({ view }: ViewProps) =>
-  view.tracking_error === null || solvedOf(view) < DISTRIBUTED_MIN ? null : (
-    <Section title="Tracking error" aside={`annual, percentiles of ${countValues(solvedOf(view), 'solved account')}`}>
+  view.tracking_error === null || countSolved(view) < DISTRIBUTED_MIN ? null : (
+    <Section
+      title="Tracking error"
+      aside={`annual, percentiles of ${countValues(countSolved(view), 'solved account')}`}
+    >
       <Bars
         label="Tracking error by percentile"
         isPlain
         bars={Object.entries(view.tracking_error).map(([name, value]) => ({ label: PERCENTILES[name] ?? name, value }))}
-        format={(value) => percent(value, 3)}
+        format={(value) => formatPercent(value, 3)}
       />
     </Section>
   );
@@ -69,7 +80,7 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
   if (rows.length === 0) return null;
   return (
     <Section title="Conflicts" aside="limits that infeasible accounts cannot keep together">
-      <Facts facts={rows.map(([row, value]) => [ruleText(row), countValues(value, 'account')] as const)} />
+      <Facts facts={rows.map(([row, value]) => [formatRule(row), countValues(value, 'account')] as const)} />
     </Section>
   );
 }
@@ -77,28 +88,33 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
 /** Renders the sums over the accounts of a batch. */
 export function Figures({ view, currency }: ResultProps) {
   // Cents are not shown for sums of thousands.
-  const money = (value: number) => formatMoney(decimal(value, value !== 0 && Math.abs(value) < 1000 ? 2 : 0), currency);
+  const formatAmount = (value: number) =>
+    formatMoney(formatDecimal(value, value !== 0 && Math.abs(value) < 1000 ? 2 : 0), currency);
   return (
     <Metrics
       label="Figures of the batch"
       metrics={[
         {
           term: 'Accounts',
-          value: count(view.accounts),
-          note: `${count(solvedOf(view))} solved`,
+          value: formatCount(view.accounts),
+          note: `${formatCount(countSolved(view))} solved`,
         },
-        { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
-        { term: 'Tax', value: money(view.tax), note: `on ${formatMoney(decimal(view.value, 0), currency)}` },
+        { term: 'Median tracking error', value: formatPercent(view.tracking_error?.['p50']), note: 'annual' },
+        {
+          term: 'Tax',
+          value: formatAmount(view.tax),
+          note: `on ${formatMoney(formatDecimal(view.value, 0), currency)}`,
+        },
         {
           term: 'Tax saved',
-          value: money(view.tax_saved),
+          value: formatAmount(view.tax_saved),
           note: countValues(view.avoided_wash_sales, 'wash sale avoided', 'wash sales avoided'),
           help: 'Compared with selling the oldest lots first',
         },
-        { term: 'Costs', value: money(view.costs) },
+        { term: 'Costs', value: formatAmount(view.costs) },
         {
           term: 'Largest gap',
-          value: gapText(view.largest_gap),
+          value: formatGap(view.largest_gap),
           help: 'Largest difference between the tax and costs of an account and the proven minimum, in basis points of its value',
         },
       ]}
@@ -106,4 +122,5 @@ export function Figures({ view, currency }: ResultProps) {
   );
 }
 
-const gapText = (gap: number | null): string => (gap === null ? NONE : gap <= GAP_MIN ? 'below 0.01 bps' : bps(gap));
+const formatGap = (gap: number | null): string =>
+  gap === null ? MISSING_TEXT : gap <= GAP_MIN ? 'below 0.01 bps' : formatBps(gap);

@@ -1,16 +1,16 @@
 import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { JobState } from '../../components/job-state.js';
 import { Page, Section } from '../../components/page.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { jobOf } from '../../state/live.js';
+import { getJob } from '../../state/live.js';
 import type { PageProps } from '../../state/page-props.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import { BatchAccounts } from './batch-accounts.js';
 import { Conflicts, Figures, TrackingErrors, type ResultProps } from './batch-figures.js';
 
@@ -33,10 +33,10 @@ export function BatchPage({ params }: PageProps) {
       <Answered resource={job} what="the batch">
         {(first) => (
           <>
-            <JobState job={jobOf(`batch:${id}`) ?? first} />
+            <JobState job={getJob(`batch:${id}`) ?? first} />
             {view !== null && <Result view={view} currency={currency} />}
             {view === null && isRunning(first) && (
-              <BatchAccounts batchId={id} progress={(jobOf(`batch:${id}`) ?? first).progress} />
+              <BatchAccounts batchId={id} progress={(getJob(`batch:${id}`) ?? first).progress} />
             )}
           </>
         )}
@@ -50,7 +50,7 @@ function Subtitle({ request }: Pick<JobStatus, 'request'>) {
   const { parent, accounts } = request as { readonly parent: string; readonly accounts: number }; // every batch request has these members
   return (
     <>
-      {countValues(accounts, 'account')} of <a href={indexAddress(parent)}>{parent}</a>
+      {countValues(accounts, 'account')} of <a href={formatIndexAddress(parent)}>{parent}</a>
     </>
   );
 }
@@ -68,7 +68,7 @@ function Result({ view, currency }: ResultProps) {
         <Section title="Refused accounts" aside={view.refused.length < 100 ? undefined : 'the first 100'}>
           <Table
             label="refused accounts"
-            columns={REFUSED}
+            columns={REFUSED_COLUMNS}
             rows={view.refused}
             keyOf={({ position }) => String(position)}
           />
@@ -80,31 +80,31 @@ function Result({ view, currency }: ResultProps) {
 
 type RefusedAccount = BatchView['refused'][number];
 
-const REFUSED: readonly Column<RefusedAccount>[] = [
+const REFUSED_COLUMNS: readonly Column<RefusedAccount>[] = [
   { id: 'account', title: 'Account', width: 120, value: ({ account_id }) => account_id },
-  numeric({
+  createNumericColumn({
     id: 'position',
     title: 'Position',
     help: 'Place in the list of accounts; the first is 1',
     width: 80,
     priority: 2,
     of: ({ position }: RefusedAccount) => position + 1,
-    write: count,
+    write: formatCount,
   }),
   {
     id: 'findings',
     title: 'Findings',
     width: 230,
     grow: 1,
-    value: ({ findings }) => findings.map(sentenceOf).join(' '),
+    value: ({ findings }) => findings.map(formatSentence).join(' '),
     show: ({ findings }) => (
-      <span title={findings.map(sentenceOf).join('\n')}>{findings.map(sentenceOf).join(' ')}</span>
+      <span title={findings.map(formatSentence).join('\n')}>{findings.map(formatSentence).join(' ')}</span>
     ),
   },
 ];
 
 /** Returns the message of a finding without the position and id of the account, which are in other columns. */
-const sentenceOf = ({ message }: RefusedAccount['findings'][number]): string => {
+const formatSentence = ({ message }: RefusedAccount['findings'][number]): string => {
   const own = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
   return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);
 };

@@ -1,7 +1,7 @@
 import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { GuideLink } from '../../components/guide-link.js';
-import { Badge, type Kind } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { isOver, JobAct } from '../../components/job-table.js';
 import { Metrics } from '../../components/metrics.js';
@@ -10,27 +10,27 @@ import { Progress } from '../../components/progress.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { jobOf, liveJobs } from '../../state/live.js';
-import { parameter } from '../../state/place.js';
+import { getJob, liveJobs } from '../../state/live.js';
+import { getParameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { duration, moment, momentFigure, secondsBetween } from '../../words/dates.js';
-import { jobAddress, jobIdent, STATUS_KINDS } from '../../words/jobs.js';
-import { count, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
-import { Figures, Conflicts, Outcomes, solvedOf, TrackingErrors } from './batch-figures.js';
+import { formatDuration, formatMoment, createMomentFigure, computeSecondsBetween } from '../../words/dates.js';
+import { formatJobAddress, formatJobId, STATUS_KINDS } from '../../words/jobs.js';
+import { formatCount, formatDecimal, formatMoney, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
+import { Figures, Conflicts, Outcomes, countSolved, TrackingErrors } from './batch-figures.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
 /** Maximum number of listed batches, newest first. */
-const LISTED = 100;
+const LISTED_MAX = 100;
 
 /** Page of batches: accounts with tax lots that follow an index. */
 export function BatchesPage() {
   const batches = useResource('jobs batch', async (signal) => {
     const [{ jobs }, { batches: results }] = await Promise.all([
-      service.value.call('listJobs', { query: { kind: ['batch'], limit: LISTED }, signal }),
-      service.value.call('listBatches', { query: { limit: LISTED }, signal }),
+      service.value.call('listJobs', { query: { kind: ['batch'], limit: LISTED_MAX }, signal }),
+      service.value.call('listBatches', { query: { limit: LISTED_MAX }, signal }),
     ]);
     return { jobs, results };
   });
@@ -63,7 +63,7 @@ function addLiveJobs(listed: readonly JobStatus[]): readonly JobStatus[] {
 
 /** Renders the form of a new batch. The form is folded if there are batches, and stays open during editing. */
 function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
-  const [isOpen, setOpen] = useState(isFirst || parameter('batch') !== null);
+  const [isOpen, setOpen] = useState(isFirst || getParameter('batch') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -94,22 +94,22 @@ interface BatchRow {
 }
 
 /** Returns the state of a job; for a finished job, whether all accounts are solved. */
-function outcomeOf({ job, view }: BatchRow): { readonly text: string; readonly kind: Kind } {
+function createOutcome({ job, view }: BatchRow): { readonly text: string; readonly kind: BadgeKind } {
   if (view === undefined) return { text: job.status, kind: STATUS_KINDS[job.status] };
-  const solved = solvedOf(view);
+  const solved = countSolved(view);
   return solved === view.accounts
-    ? { text: `${count(solved)} solved`, kind: 'good' }
-    : { text: `${count(view.accounts - solved)} of ${count(view.accounts)} unsolved`, kind: 'warning' };
+    ? { text: `${formatCount(solved)} solved`, kind: 'good' }
+    : { text: `${formatCount(view.accounts - solved)} of ${formatCount(view.accounts)} unsolved`, kind: 'warning' };
 }
 
 /** Formats the numbers of unsolved accounts, for example `1 without a solution, 1 refused`. */
-const unsolvedText = ({ by_status: { infeasible = 0, refused = 0 } }: BatchView): string =>
-  [infeasible > 0 && `${count(infeasible)} without a solution`, refused > 0 && `${count(refused)} refused`]
+const formatUnsolved = ({ by_status: { infeasible = 0, refused = 0 } }: BatchView): string =>
+  [infeasible > 0 && `${formatCount(infeasible)} without a solution`, refused > 0 && `${formatCount(refused)} refused`]
     .filter(Boolean)
     .join(', ');
 
-const moneyOf = ({ view, currency }: BatchRow, of: (view: BatchView) => number): string =>
-  view === undefined ? NONE : formatMoney(decimal(of(view), 0), currency);
+const formatBatchMoney = ({ view, currency }: BatchRow, of: (view: BatchView) => number): string =>
+  view === undefined ? MISSING_TEXT : formatMoney(formatDecimal(of(view), 0), currency);
 
 const COLUMNS: readonly Column<BatchRow>[] = [
   {
@@ -118,18 +118,18 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     width: 84,
     ideal: 124,
     grow: 2,
-    value: ({ job }) => jobIdent(job),
-    show: ({ job }) => <strong>{jobIdent(job)}</strong>,
+    value: ({ job }) => formatJobId(job),
+    show: ({ job }) => <strong>{formatJobId(job)}</strong>,
   },
   { id: 'parent', title: 'Index', width: 96, grow: 1, priority: 2, value: ({ job }) => requestOf(job).parent },
   {
     id: 'outcome',
     title: 'Accounts',
     width: 132,
-    value: (row) => outcomeOf(row).text,
+    value: (row) => createOutcome(row).text,
     show: (row) => (
-      <Badge kind={outcomeOf(row).kind} title={row.view && unsolvedText(row.view)}>
-        {outcomeOf(row).text}
+      <Badge kind={createOutcome(row).kind} title={row.view && formatUnsolved(row.view)}>
+        {createOutcome(row).text}
       </Badge>
     ),
   },
@@ -141,7 +141,11 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     align: 'right',
     value: ({ view }) => view?.tracking_error?.['p50'] ?? null,
     show: ({ job, view }) =>
-      isOver(job) ? percent(view?.tracking_error?.['p50']) : <Progress value={job.progress} label={jobIdent(job)} />,
+      isOver(job) ? (
+        formatPercent(view?.tracking_error?.['p50'])
+      ) : (
+        <Progress value={job.progress} label={formatJobId(job)} />
+      ),
   },
   {
     id: 'tax',
@@ -150,7 +154,7 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     priority: 5,
     align: 'right',
     value: ({ view }) => view?.tax ?? null,
-    show: (row) => moneyOf(row, ({ tax }) => tax),
+    show: (row) => formatBatchMoney(row, ({ tax }) => tax),
   },
   {
     id: 'saved',
@@ -160,7 +164,7 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     priority: 4,
     align: 'right',
     value: ({ view }) => view?.tax_saved ?? null,
-    show: (row) => moneyOf(row, ({ tax_saved: saved }) => saved),
+    show: (row) => formatBatchMoney(row, ({ tax_saved: saved }) => saved),
   },
   {
     id: 'created',
@@ -168,7 +172,7 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     width: 166,
     priority: 3,
     value: ({ job }) => job.created_at,
-    show: ({ job }) => moment(job.created_at),
+    show: ({ job }) => formatMoment(job.created_at),
   },
   {
     id: 'took',
@@ -176,8 +180,9 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     width: 80,
     priority: 6,
     align: 'right',
-    value: ({ job }) => (job.started_at === null ? null : secondsBetween(job.started_at, job.finished_at)),
-    show: ({ job }) => (job.started_at === null ? NONE : duration(secondsBetween(job.started_at, job.finished_at))),
+    value: ({ job }) => (job.started_at === null ? null : computeSecondsBetween(job.started_at, job.finished_at)),
+    show: ({ job }) =>
+      job.started_at === null ? MISSING_TEXT : formatDuration(computeSecondsBetween(job.started_at, job.finished_at)),
   },
   {
     id: 'act',
@@ -197,8 +202,8 @@ interface BatchesProps {
 function Batches({ jobs, results }: BatchesProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const rows = jobs.map((listed): BatchRow => {
-    const job = jobOf(listed.job_id) ?? listed;
-    const view = results.find(({ batch_id: id }) => id === jobIdent(job));
+    const job = getJob(listed.job_id) ?? listed;
+    const view = results.find(({ batch_id: id }) => id === formatJobId(job));
     const index = indices.data?.indices.find(({ id }) => id === requestOf(job).parent);
     return { job, view: job.status === 'succeeded' ? view : undefined, currency: index?.currency ?? null };
   });
@@ -213,7 +218,7 @@ function Batches({ jobs, results }: BatchesProps) {
           columns={rows.every(({ job }) => isQuiet(job)) ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
           rows={rows}
           keyOf={({ job }) => job.job_id}
-          addressOf={({ job }) => jobAddress(job)}
+          addressOf={({ job }) => formatJobAddress(job)}
           sort={{ column: 'created', direction: 'desc' }}
           height={480}
         />
@@ -229,26 +234,31 @@ const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || st
 function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
   const views = rows.flatMap(({ view }) => view ?? []);
   const accounts = views.reduce((sum, view) => sum + view.accounts, 0);
-  const solved = views.reduce((sum, view) => sum + solvedOf(view), 0);
+  const solved = views.reduce((sum, view) => sum + countSolved(view), 0);
   const refused = views.reduce((sum, { by_status: by }) => sum + (by['refused'] ?? 0), 0);
-  const numberOf = (...states: JobStatus['status'][]) => rows.filter(({ job }) => states.includes(job.status)).length;
-  const failed = numberOf('failed', 'cancelled');
+  const countStates = (...states: JobStatus['status'][]) =>
+    rows.filter(({ job }) => states.includes(job.status)).length;
+  const failed = countStates('failed', 'cancelled');
   const ended = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
   return (
     <Metrics
       label="All batches"
       metrics={[
-        { term: 'Batches', value: count(rows.length), note: `${count(numberOf('pending', 'running'))} running` },
-        { term: 'Accounts', value: count(accounts), note: `${count(solved)} solved` },
+        {
+          term: 'Batches',
+          value: formatCount(rows.length),
+          note: `${formatCount(countStates('pending', 'running'))} running`,
+        },
+        { term: 'Accounts', value: formatCount(accounts), note: `${formatCount(solved)} solved` },
         {
           term: 'Without a solution',
-          value: count(accounts - solved - refused),
+          value: formatCount(accounts - solved - refused),
           kind: accounts - solved - refused > 0 ? 'down' : '',
           note: 'limits conflict',
         },
-        { term: 'Refused accounts', value: count(refused), kind: refused > 0 ? 'down' : '', note: 'not valid' },
-        { term: 'Failed batches', value: count(failed), kind: failed > 0 ? 'down' : '' },
-        { term: 'Last ended', ...(ended.length === 0 ? { value: NONE } : momentFigure(ended.at(-1)!)) },
+        { term: 'Refused accounts', value: formatCount(refused), kind: refused > 0 ? 'down' : '', note: 'not valid' },
+        { term: 'Failed batches', value: formatCount(failed), kind: failed > 0 ? 'down' : '' },
+        { term: 'Last ended', ...(ended.length === 0 ? { value: MISSING_TEXT } : createMomentFigure(ended.at(-1)!)) },
       ]}
     />
   );
@@ -262,7 +272,7 @@ function Latest({ row: { job, view, currency } }: { readonly row: BatchRow }) {
       title={`Latest result: ${view.batch_id}`}
       aside={
         <>
-          {view.as_of}, {view.risk_model} · <a href={jobAddress(job)}>Accounts and trades</a>
+          {view.as_of}, {view.risk_model} · <a href={formatJobAddress(job)}>Accounts and trades</a>
         </>
       }
     >

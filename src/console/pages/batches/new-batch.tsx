@@ -7,10 +7,10 @@ import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { start } from '../../state/actions.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
-import { bytes, count } from '../../words/numbers.js';
+import { formatBytes, formatCount } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import './batches.css';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
@@ -60,7 +60,7 @@ function BatchForm({ parents, models }: BatchFormProps) {
     };
     const job = await start(() => service.value.upload('startBatch', media, blob, { query }), setTrouble);
     setSending(false);
-    if (job !== undefined) go(`/console/batches/${job.job_id.slice('batch:'.length)}`);
+    if (job !== undefined) navigate(`/console/batches/${job.job_id.slice('batch:'.length)}`);
   };
   const isReady =
     file !== null && (file.hasTerms || (terms['parent'] !== undefined && terms['risk_model'] !== undefined));
@@ -122,8 +122,8 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
           <span class="quiet">CSV, Parquet, Arrow, or lines of JSON</span>
         ) : (
           <strong>
-            {file.name}, {bytes(file.blob.size)}
-            {file.accounts !== null && `, ${count(file.accounts)} accounts`}
+            {file.name}, {formatBytes(file.blob.size)}
+            {file.accounts !== null && `, ${formatCount(file.accounts)} accounts`}
           </strong>
         )}{' '}
         <Download

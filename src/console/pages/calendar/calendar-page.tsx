@@ -13,30 +13,30 @@ import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import { attempt } from '../../state/actions.js';
 import { useExchanges } from '../../state/exchanges.js';
-import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { closuresAddress, indexAddress } from '../../words/addresses.js';
-import { monthsBefore } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { showToast } from '../../state/toasts.js';
+import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses.js';
+import { subtractMonths } from '../../words/dates.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import { ComingDays } from './coming.js';
-import { badgeOf, EVENT_KINDS, KINDS_OF_BADGES, kindText, wordsOf, type EventKind } from './event-kinds.js';
-import { MonthGrid, today } from './month-grid.js';
+import { getBadge, EVENT_KINDS, KINDS_OF_BADGES, formatKind, formatEvent, type EventKind } from './event-kinds.js';
+import { MonthGrid, formatToday } from './month-grid.js';
 import './calendar.css';
 
 /** Page of the events of all indices by date: announcements, effective dates, expiries and holidays. */
 export function CalendarPage() {
-  const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
-  const index = parameter('index');
-  const month = parameter('month');
-  const day = parameter('day');
-  const view = parameter('view') === 'list' ? 'list' : 'month';
+  const kinds = EVENT_KINDS.filter((kind) => getParameter('kinds')?.split(',').includes(kind));
+  const index = getParameter('index');
+  const month = getParameter('month');
+  const day = getParameter('day');
+  const view = getParameter('view') === 'list' ? 'list' : 'month';
   const own = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
   // The month view needs the events from the first day of the month.
   const query = {
     ...own,
-    from: findFirstDate(parameter('from'), view === 'month' ? (month ?? today().slice(0, 7)) : null),
+    from: findFirstDate(getParameter('from'), view === 'month' ? (month ?? formatToday().slice(0, 7)) : null),
   };
   const events = useResource(
     `events ${JSON.stringify(query)}`,
@@ -44,7 +44,7 @@ export function CalendarPage() {
     { keeps: true },
   );
   const exchanges = useExchanges();
-  const file = addressOf('/events', { kinds: kinds.join() || null, index_ids: index, format: 'ics' });
+  const file = formatAddress('/events', { kinds: kinds.join() || null, index_ids: index, format: 'ics' });
   return (
     <Page
       title="Calendar"
@@ -54,7 +54,7 @@ export function CalendarPage() {
       }
       actions={
         <>
-          <LinkButton href={closuresAddress(calendarOf(events.data) ?? 'XNYS')}>Recorded closures</LinkButton>
+          <LinkButton href={formatClosuresAddress(findCalendar(events.data) ?? 'XNYS')}>Recorded closures</LinkButton>
           <Subscribe address={file} query={own} />
         </>
       }
@@ -76,9 +76,9 @@ export function CalendarPage() {
               <Table
                 label="events"
                 name="events"
-                columns={columnsOf(exchanges)}
+                columns={createColumns(exchanges)}
                 rows={all}
-                keyOf={keyOf}
+                keyOf={getKey}
                 searchIn={({ date, kind, index_id: id, calendar, summary }) =>
                   `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
                 }
@@ -88,7 +88,7 @@ export function CalendarPage() {
             )}
             {total > all.length && (
               <p class="quiet">
-                The first {count(all.length)} of {count(total)}.
+                The first {formatCount(all.length)} of {formatCount(total)}.
               </p>
             )}
           </>
@@ -103,7 +103,7 @@ const NEXT_DAYS = 9;
 
 /** Renders the next days with events, from today or from the first date of a later range. */
 function NextEvents({ events, first }: { readonly events: readonly Event[]; readonly first: string }) {
-  const begin = first > today() ? first : today();
+  const begin = first > formatToday() ? first : formatToday();
   const next = events.filter(({ date }) => date >= begin);
   if (next.length === 0) return null;
   return (
@@ -118,9 +118,9 @@ function NextEvents({ events, first }: { readonly events: readonly Event[]; read
  * the first day of that month.
  */
 function findFirstDate(from: string | null, month: string | null): string {
-  if (month === null) return from ?? today();
-  const [start, shown] = [from ?? `${today().slice(0, 7)}-01`, `${month}-01`];
-  return shown < start || shown > monthsBefore(start, -LATER_MONTHS) ? shown : start;
+  if (month === null) return from ?? formatToday();
+  const [start, shown] = [from ?? `${formatToday().slice(0, 7)}-01`, `${month}-01`];
+  return shown < start || shown > subtractMonths(start, -LATER_MONTHS) ? shown : start;
 }
 
 /** Number of months after the first date for which the service returns all events. */
@@ -146,9 +146,9 @@ function Agenda({ month, day, events, exchanges }: AgendaProps) {
       >
         <Table
           label={`events of the ${day === null ? 'month' : 'day'}`}
-          columns={columnsOf(exchanges).slice(day === null ? 0 : 1)}
+          columns={createColumns(exchanges).slice(day === null ? 0 : 1)}
           rows={rows}
-          keyOf={keyOf}
+          keyOf={getKey}
           height={420}
           empty={`No event ${day === null ? 'in this month' : 'on this day'}.`}
         />
@@ -166,11 +166,11 @@ interface AgendaProps {
   readonly exchanges: ReadonlyMap<string, string>;
 }
 
-const keyOf = ({ date, kind, index_id: id, calendar, effective }: Event): string =>
+const getKey = ({ date, kind, index_id: id, calendar, effective }: Event): string =>
   [date, kind, id, calendar, effective].join(' ');
 
 /** Returns the calendar of the first event. */
-const calendarOf = (view: EventsView | undefined): string | undefined => view?.events[0]?.calendar;
+const findCalendar = (view: EventsView | undefined): string | undefined => view?.events[0]?.calendar;
 
 const VIEWS = [
   { value: 'month', text: 'Month' },
@@ -241,7 +241,7 @@ function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
     attempt(async () => {
       await navigator.clipboard.writeText(location.origin + address);
-      say('good', 'The calendar address was copied. Subscribe to it in a calendar program.');
+      showToast('good', 'The calendar address was copied. Subscribe to it in a calendar program.');
     });
   return (
     <>
@@ -258,7 +258,7 @@ function Subscribe({ address, query }: SubscribeProps) {
 type Event = EventsView['events'][number];
 
 /** @param exchanges names of exchanges by their code */
-const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Event>[] => [
+const createColumns = (exchanges: ReadonlyMap<string, string>): readonly Column<Event>[] => [
   {
     id: 'date',
     title: 'Date',
@@ -272,7 +272,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
     width: 120,
     priority: 3,
     value: ({ kind }) => kind,
-    show: (event) => <Badge kind={badgeOf(event)}>{kindText(event)}</Badge>,
+    show: (event) => <Badge kind={getBadge(event)}>{formatKind(event)}</Badge>,
   },
   {
     id: 'of',
@@ -288,7 +288,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
           {calendar} <span class="quiet">{exchanges.get(calendar ?? '')}</span>
         </>
       ) : (
-        <a href={indexAddress(id)}>{id}</a>
+        <a href={formatIndexAddress(id)}>{id}</a>
       ),
   },
   {
@@ -297,7 +297,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
     width: 150,
     grow: 3,
     priority: 2,
-    value: wordsOf,
-    show: (event) => <span title={event.summary}>{wordsOf(event)}</span>,
+    value: formatEvent,
+    show: (event) => <span title={event.summary}>{formatEvent(event)}</span>,
   },
 ];

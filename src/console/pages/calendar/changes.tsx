@@ -1,14 +1,14 @@
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import type { EditedDocument } from '../../components/editor.js';
-import { rowsIn } from '../../components/form/row-list.js';
+import { listRows } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { may } from '../../state/principal.js';
-import { isDate, weekday } from '../../words/dates.js';
-import { countValues, NONE } from '../../words/numbers.js';
-import { pathText, type JsonObject } from '../../words/paths.js';
+import { isDate, formatWeekday } from '../../words/dates.js';
+import { countValues, MISSING_TEXT } from '../../words/numbers.js';
+import { formatPath, type JsonObject } from '../../words/paths.js';
 import './calendar.css';
 
 interface ChangesProps {
@@ -21,7 +21,7 @@ interface ChangesProps {
 /** Renders the recorded changes of a calendar. Each change opens to its form. */
 export function Changes({ edited, open, onOpen }: ChangesProps) {
   const { document, set } = edited;
-  const changes = rowsIn(document['changes']);
+  const changes = listRows(document['changes']);
   const put = (next: readonly JsonObject[], at: number | null) => {
     set({ ...document, changes: next });
     onOpen(at);
@@ -57,7 +57,7 @@ export function Changes({ edited, open, onOpen }: ChangesProps) {
                 onOpen={() => onOpen(open === at ? null : at)}
                 onChange={(next) =>
                   put(
-                    changes.map((own, i) => (i === at ? withoutHours(next) : own)),
+                    changes.map((own, i) => (i === at ? removeHours(next) : own)),
                     at,
                   )
                 }
@@ -73,7 +73,7 @@ export function Changes({ edited, open, onOpen }: ChangesProps) {
 }
 
 /** Removes the hours of a day on which the exchange is closed. */
-function withoutHours(change: JsonObject): JsonObject {
+function removeHours(change: JsonObject): JsonObject {
   if (change['session'] !== 'closed') return change;
   const { opens: _, closes: __, ...kept } = change;
   return kept;
@@ -89,7 +89,7 @@ const FIELDS = {
   reason: { label: 'Reason', help: 'With its source, such as a notice of the exchange.', isWide: true },
 } as const;
 
-const namesOf = ({ session }: JsonObject): readonly string[] =>
+const listNames = ({ session }: JsonObject): readonly string[] =>
   session === 'closed' ? ['date', 'session', 'reason'] : ['date', 'session', 'opens', 'closes', 'reason'];
 
 interface ChangeProps {
@@ -105,20 +105,20 @@ interface ChangeProps {
 function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: ChangeProps) {
   const { date, session, reason } = change;
   const day = String(date ?? '');
-  const path = pathText(['changes', at]);
+  const path = formatPath(['changes', at]);
   const isWrong = edited.findings.some(({ path: own, severity }) => severity === 'error' && own.startsWith(path));
   return (
     <>
       <tr>
         <td class="number">
-          {day === '' ? NONE : day} {isDate(day) && <span class="quiet">{weekday(day)}</span>}
+          {day === '' ? MISSING_TEXT : day} {isDate(day) && <span class="quiet">{formatWeekday(day)}</span>}
         </td>
         <td>
           <Badge kind={session === 'closed' ? 'bad' : 'warning'}>{session === 'closed' ? 'closed' : 'open'}</Badge>
           {isWrong && !isOpen && <Badge kind="bad">error</Badge>}
         </td>
-        <td class="number">{hoursOf(change)}</td>
-        <td>{String(reason ?? '') || NONE}</td>
+        <td class="number">{formatHours(change)}</td>
+        <td>{String(reason ?? '') || MISSING_TEXT}</td>
         <td class="row-acts">
           {may('data') && (
             <>
@@ -143,7 +143,7 @@ function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: Chan
             <div role="group" aria-label={`Change ${at + 1}`}>
               <SchemaForm
                 schema="SessionChange"
-                names={namesOf(change)}
+                names={listNames(change)}
                 changes={FIELDS}
                 value={change}
                 findings={edited.findings}
@@ -159,7 +159,7 @@ function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: Chan
 }
 
 /** Formats the local trading hours, for example `opens 10:30, closes 13:00`. */
-function hoursOf({ session, opens, closes }: JsonObject): string {
+function formatHours({ session, opens, closes }: JsonObject): string {
   const hours = [opens && `opens ${String(opens)}`, closes && `closes ${String(closes)}`].filter(Boolean).join(', ');
-  return hours === '' || session === 'closed' ? NONE : hours;
+  return hours === '' || session === 'closed' ? MISSING_TEXT : hours;
 }

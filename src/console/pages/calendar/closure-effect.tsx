@@ -3,8 +3,8 @@ import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { indexAddress } from '../../words/addresses.js';
-import { countValues, NONE } from '../../words/numbers.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { countValues, MISSING_TEXT } from '../../words/numbers.js';
 
 type IndexEffect = ClosureEffect['indices'][number];
 
@@ -43,7 +43,7 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
           label="indices on the calendar"
           name="closure-indices"
           columns={COLUMNS}
-          rows={indices.toSorted((a, b) => weightOf(b) - weightOf(a))}
+          rows={indices.toSorted((a, b) => computeWeight(b) - computeWeight(a))}
           keyOf={({ index_id: id }) => id}
           height={360}
         />
@@ -53,14 +53,14 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
 }
 
 /** Returns the sort weight of an index: indices with stale runs first, then indices with moved rebalances. */
-const weightOf = ({ stale, before, after }: IndexEffect): number =>
+const computeWeight = ({ stale, before, after }: IndexEffect): number =>
   (stale.length > 0 ? 2 : 0) + (before.length + after.length > 0 ? 1 : 0);
 
 const formatDates = (dates: readonly string[]): string | null => (dates.length === 0 ? null : dates.join(', '));
 
 const describeMove = ({ before, after }: IndexEffect): string => {
   const [lost, placed] = [before, after].map((dates) => dates.map(({ date }) => date).join(', '));
-  return lost === placed ? '' : `${lost || NONE} → ${placed || NONE}`;
+  return lost === placed ? '' : `${lost || MISSING_TEXT} → ${placed || MISSING_TEXT}`;
 };
 
 const COLUMNS: readonly Column<IndexEffect>[] = [
@@ -70,7 +70,7 @@ const COLUMNS: readonly Column<IndexEffect>[] = [
     width: 120,
     grow: 1,
     value: (row) => row.index_id,
-    show: ({ index_id: id }) => <a href={indexAddress(id)}>{id}</a>,
+    show: ({ index_id: id }) => <a href={formatIndexAddress(id)}>{id}</a>,
   },
   {
     id: 'stale',

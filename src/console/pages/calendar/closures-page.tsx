@@ -2,19 +2,19 @@ import type { ClosureEffect, Finding, Operations } from '#clients/typescript/div
 import { useState } from 'preact/hooks';
 import { Select } from '../../components/choice.js';
 import { Editor, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { rowsIn } from '../../components/form/row-list.js';
+import { listRows } from '../../components/form/row-list.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import type { PageProps } from '../../state/page-props.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { closuresAddress } from '../../words/addresses.js';
-import { isDate, weekday } from '../../words/dates.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { showToast } from '../../state/toasts.js';
+import { formatClosuresAddress } from '../../words/addresses.js';
+import { isDate, formatWeekday } from '../../words/dates.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Changes } from './changes.js';
 import { Effect } from './closure-effect.js';
@@ -53,12 +53,12 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
     if (!isComplete(document)) return [];
     const text = JSON.stringify(document);
     try {
-      const body = { ...bodyOf(document), dry_run: true };
+      const body = { ...createBody(document), dry_run: true };
       const { effect } = await service.value.call('putClosures', { params: { calendar_code: code }, body });
       setDryRun({ text, effect, trouble: null });
       return [];
     } catch (thrown) {
-      const trouble = troubleOf(thrown);
+      const trouble = createTrouble(thrown);
       setDryRun({ text, effect: null, trouble: trouble.findings.length === 0 ? trouble : null });
       return trouble.findings;
     }
@@ -80,7 +80,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
       save={(document, write) => put(code, document, write)}
       isReady={isReady}
       onSaved={() => {
-        say('good', `The changes of ${code} are saved and apply at once.`);
+        showToast('good', `The changes of ${code} are saved and apply at once.`);
         setOpen(null);
         onReload();
       }}
@@ -97,7 +97,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
             isLabelShown
             options={[...exchanges].map(([value, name]) => ({ value, text: `${name} (${value})` }))}
             value={code}
-            onChoose={(chosen) => go(closuresAddress(chosen))}
+            onChoose={(chosen) => navigate(formatClosuresAddress(chosen))}
           />
           <Changes edited={edited} open={open} onOpen={setOpen} />
           {edited.isChanged && (
@@ -124,7 +124,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
 type ClosuresBody = Operations['putClosures']['request']['body'];
 
 /** The service validates the document. */
-const bodyOf = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
+const createBody = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
 
 async function load(code: string, signal?: AbortSignal): Promise<OpenedDocument> {
   const { answer, etag } = await service.value.callWithEtag('getClosures', {
@@ -135,14 +135,14 @@ async function load(code: string, signal?: AbortSignal): Promise<OpenedDocument>
 }
 
 const put = (code: string, document: JsonObject, write: WriteTerms) =>
-  service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: bodyOf(document), ...write });
+  service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: createBody(document), ...write });
 
 /** Returns true if every change has a date and a reason, and every open weekday an opening or closing time. */
 function isComplete(document: JsonObject): boolean {
-  return rowsIn(document['changes']).every(({ date, session, reason, opens, closes }) => {
+  return listRows(document['changes']).every(({ date, session, reason, opens, closes }) => {
     const day = String(date ?? '');
     if (!isDate(day) || String(reason ?? '').trim() === '') return false;
-    const isWeekend = ['Sat', 'Sun'].includes(weekday(day));
+    const isWeekend = ['Sat', 'Sun'].includes(formatWeekday(day));
     return session === 'closed' || isWeekend || opens !== undefined || closes !== undefined;
   });
 }

@@ -3,9 +3,9 @@ import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
-import { weekday } from '../../words/dates.js';
-import { badgeOf, kindText, wordsOf } from './event-kinds.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatWeekday } from '../../words/dates.js';
+import { getBadge, formatKind, formatEvent } from './event-kinds.js';
 import './calendar.css';
 
 /** Maximum number of days shown, and maximum number of indices named per day. */
@@ -40,9 +40,9 @@ export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
       .map(([first, ...others]) => (
         <li key={`${first.date} ${first.kind}`}>
           <span class="number">
-            {first.date} <span class="quiet">{weekday(first.date)}</span>
+            {first.date} <span class="quiet">{formatWeekday(first.date)}</span>
           </span>
-          <Badge kind={badgeOf(first)}>{kindText(first)}</Badge>
+          <Badge kind={getBadge(first)}>{formatKind(first)}</Badge>
           <Of events={[first, ...others]} />
         </li>
       ))}
@@ -57,9 +57,9 @@ function Of({ events }: { readonly events: readonly Event[] }) {
         <span key={event.index_id ?? event.calendar}>
           {k > 0 && ', '}
           {event.index_id === null ? (
-            `${event.calendar} ${wordsOf(event)}`
+            `${event.calendar} ${formatEvent(event)}`
           ) : (
-            <a href={indexAddress(event.index_id)}>{event.index_id}</a>
+            <a href={formatIndexAddress(event.index_id)}>{event.index_id}</a>
           )}
         </span>
       ))}

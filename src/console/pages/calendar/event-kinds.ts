@@ -1,24 +1,24 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
-import type { Kind } from '../../components/badge.js';
+import type { BadgeKind } from '../../components/badge.js';
 
 export type EventKind = Event['kind'];
 
 type Event = EventsView['events'][number];
 
 /** Returns the summary of an event without the name of its calendar, for example the name of a holiday. */
-export const wordsOf = ({ calendar, summary }: Pick<Event, 'calendar' | 'summary'>): string =>
+export const formatEvent = ({ calendar, summary }: Pick<Event, 'calendar' | 'summary'>): string =>
   summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
 /** Returns the kind of an event. Recorded changes other than a closure have the kind of the change, as in `early close`. */
-export function kindText({ kind, ...event }: Pick<Event, 'kind' | 'calendar' | 'summary'>): string {
-  const change = /^(opens|closes|additional session)/.exec(kind === 'closure' ? wordsOf(event) : '')?.[0];
+export function formatKind({ kind, ...event }: Pick<Event, 'kind' | 'calendar' | 'summary'>): string {
+  const change = /^(opens|closes|additional session)/.exec(kind === 'closure' ? formatEvent(event) : '')?.[0];
   return change === undefined ? kind : (CHANGE_WORDS[change] ?? change);
 }
 
 const CHANGE_WORDS: Readonly<Record<string, string>> = { opens: 'late opening', closes: 'early close' };
 
 /** Badge colours by kind of event, in the order in which a day lists its events. */
-export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
+export const KINDS_OF_BADGES: Readonly<Record<EventKind, BadgeKind>> = {
   holiday: 'plain',
   closure: 'bad',
   announcement: 'info',
@@ -27,7 +27,7 @@ export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
 };
 
 /** Returns the badge colour of an event. Red is only for a closed day. */
-export const badgeOf = (event: Pick<Event, 'kind' | 'calendar' | 'summary'>): Kind =>
-  event.kind === 'closure' && kindText(event) !== 'closure' ? 'warning' : KINDS_OF_BADGES[event.kind];
+export const getBadge = (event: Pick<Event, 'kind' | 'calendar' | 'summary'>): BadgeKind =>
+  event.kind === 'closure' && formatKind(event) !== 'closure' ? 'warning' : KINDS_OF_BADGES[event.kind];
 
 export const EVENT_KINDS = Object.keys(KINDS_OF_BADGES) as readonly EventKind[]; // Object.keys returns plain strings.

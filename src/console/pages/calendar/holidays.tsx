@@ -7,7 +7,7 @@ import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { badgeOf, kindText, wordsOf } from './event-kinds.js';
+import { getBadge, formatKind, formatEvent } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
@@ -52,8 +52,8 @@ const COLUMNS: readonly Column<Event>[] = [
     title: 'Kind',
     width: 104,
     priority: 2,
-    value: kindText,
-    show: (event) => <Badge kind={badgeOf(event)}>{kindText(event)}</Badge>,
+    value: formatKind,
+    show: (event) => <Badge kind={getBadge(event)}>{formatKind(event)}</Badge>,
   },
-  { id: 'summary', title: 'Event', width: 140, grow: 3, value: wordsOf },
+  { id: 'summary', title: 'Event', width: 140, grow: 3, value: formatEvent },
 ];

@@ -2,9 +2,9 @@ import type { EventsView } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { setParameters } from '../../state/place.js';
-import { monthsBefore } from '../../words/dates.js';
+import { subtractMonths } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
-import { badgeOf, wordsOf } from './event-kinds.js';
+import { getBadge, formatEvent } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
@@ -20,7 +20,7 @@ interface MonthGridProps {
 }
 
 /** Returns the current UTC date, which the service also uses. */
-export const today = (): string => new Date().toISOString().slice(0, 10);
+export const formatToday = (): string => new Date().toISOString().slice(0, 10);
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
@@ -36,7 +36,7 @@ export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
   const name = MONTH_NAME.format(new Date(`${month}-01`));
   const go = (months: number) => {
-    const next = monthsBefore(`${month}-01`, -months).slice(0, 7);
+    const next = subtractMonths(`${month}-01`, -months).slice(0, 7);
     const isKnown = next >= from.slice(0, 7) && next <= to.slice(0, 7);
     setParameters({ month: next, day: null, ...(isKnown ? {} : { from: `${next}-01` }) });
   };
@@ -55,9 +55,9 @@ export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
           </span>
         </Button>
         <Button
-          disabled={month === today().slice(0, 7)}
+          disabled={month === formatToday().slice(0, 7)}
           onClick={() => setParameters({ month: null, from: null, day: null })}
-          title={today()}
+          title={formatToday()}
         >
           Today
         </Button>
@@ -73,7 +73,7 @@ export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
           </tr>
         </thead>
         <tbody>
-          {weeksOf(month).map((week) => (
+          {listWeeks(month).map((week) => (
             <tr key={week[0]}>
               {week.map((date) => (
                 <Day
@@ -102,7 +102,7 @@ interface DayProps {
 
 function Day({ date, isOther, isSelected, events }: DayProps) {
   const number = Number(date.slice(8));
-  const isToday = date === today();
+  const isToday = date === formatToday();
   const shown = events.slice(0, NAMED_MAX);
   return (
     <td class={isOther ? 'is-other' : isToday ? 'is-today' : ''}>
@@ -120,10 +120,10 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
           </span>
           <span class="month-number">{number}</span>
           {shown.map((event, k) => (
-            <span key={k} class={`month-event ${badgeOf(event)}`}>
+            <span key={k} class={`month-event ${getBadge(event)}`}>
               {event.index_id === null ? (
                 <>
-                  {event.calendar} <span class="month-kind">{wordsOf(event)}</span>
+                  {event.calendar} <span class="month-kind">{formatEvent(event)}</span>
                 </>
               ) : (
                 <>
@@ -142,13 +142,13 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
 const DAY_MS = 86_400_000;
 
 /** Returns the weeks that overlap a month, each from Monday. */
-export function weeksOf(month: string): readonly (readonly string[])[] {
+export function listWeeks(month: string): readonly (readonly string[])[] {
   const first = Date.parse(`${month}-01T00:00:00Z`);
   const start = first - ((new Date(first).getUTCDay() + 6) % 7) * DAY_MS;
   const weeks: string[][] = [];
-  for (let week = start; weeks.length === 0 || isoDate(week).startsWith(month); week += 7 * DAY_MS)
-    weeks.push(Array.from({ length: 7 }, (_, day) => isoDate(week + day * DAY_MS)));
+  for (let week = start; weeks.length === 0 || formatIsoDate(week).startsWith(month); week += 7 * DAY_MS)
+    weeks.push(Array.from({ length: 7 }, (_, day) => formatIsoDate(week + day * DAY_MS)));
   return weeks;
 }
 
-const isoDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+const formatIsoDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);

@@ -2,7 +2,7 @@ import type { CompareView, PerformanceView } from '#clients/typescript/divisor.j
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { colourOf, dashCovered, limitToRange, type Line } from '../../components/chart/series.js';
+import { getColour, dashCovered, limitToRange, type Line } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
@@ -11,24 +11,24 @@ import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
-import { useResource, world } from '../../state/resource.js';
+import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
 import { returnText, addReturn } from '../../words/returns.js';
-import { count, decimal, percent } from '../../words/numbers.js';
-import { lazy } from '../../components/lazy.js';
+import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { Matrix } from './matrix.js';
 import '../designer/designer.css';
 import './compare.css';
 
-const Together = lazy<{ readonly view: CompareView }>(
+const RunComparison = createLazyComponent<{ readonly view: CompareView }>(
   'the comparison',
   async () => (await import('./together.js')).Together,
 );
@@ -49,11 +49,11 @@ export function ComparePage() {
 }
 
 function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
-  const asked = parameter('ids');
+  const asked = getParameter('ids');
   const chosen = (asked === null ? ids.slice(0, 4) : asked.split(','))
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
-  const benchmark = parameter('benchmark');
+  const benchmark = getParameter('benchmark');
   // A run that is also the benchmark is drawn only as the benchmark.
   const compared = chosen.filter((id) => id !== benchmark);
   const unknown = (asked?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
@@ -67,7 +67,7 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
           values={ids}
           chosen={chosen}
           most={COMPARED_MAX}
-          colourOf={(id) => colourOf(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
+          colourOf={(id) => getColour(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
           onChoose={(next) => setParameters({ ids: next.join(',') })}
         />
         <Benchmark value={benchmark} />
@@ -117,7 +117,7 @@ const compare = ({ ids, benchmark }: ComparedRunsProps, range: { readonly start?
   service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
 
 function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
-  const view = useOneAtATime(`${ids.join()} ${benchmark} ${world.value}`, () => compare({ ids, benchmark }, {}));
+  const view = useOneAtATime(`${ids.join()} ${benchmark} ${worldVersion.value}`, () => compare({ ids, benchmark }, {}));
   const { data, trouble, isBehind } = view;
   return (
     <div aria-busy={isBehind} class={isBehind ? 'live-answer is-behind' : 'live-answer'}>
@@ -129,7 +129,7 @@ function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
           {data.findings.length > 0 && <Findings findings={data.findings} />}
           <Levels view={data} />
           <Figures ids={ids} benchmark={benchmark} view={data} />
-          <Together view={data} />
+          <RunComparison view={data} />
         </>
       )}
     </div>
@@ -225,18 +225,18 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
 
 function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
   return (
-    <Section title="Correlations" aside={`of ${count(observations - 1)} daily returns`}>
+    <Section title="Correlations" aside={`of ${formatCount(observations - 1)} daily returns`}>
       <Matrix
         label="Correlations of returns"
         ids={entries.map(({ index_id: id }) => id)}
-        valueAt={(row, column) => decimal(correlations[row]?.[column])}
+        valueAt={(row, column) => formatDecimal(correlations[row]?.[column])}
       />
     </Section>
   );
 }
 
 /** Describes the levels of an entry, for example `total return, USD`. */
-const kindOf = ({ return_variant: variant, currency }: Entry): string => `${returnText(variant)}, ${currency}`;
+const formatKind = ({ return_variant: variant, currency }: Entry): string => `${returnText(variant)}, ${currency}`;
 
 const COLUMNS: readonly Column<Row>[] = [
   {
@@ -250,7 +250,7 @@ const COLUMNS: readonly Column<Row>[] = [
         {performance === null ? (
           <strong>{entry.index_id}</strong>
         ) : (
-          <a class="compare-run" href={indexAddress(entry.index_id)}>
+          <a class="compare-run" href={formatIndexAddress(entry.index_id)}>
             {entry.index_id}
           </a>
         )}{' '}
@@ -265,9 +265,9 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Return variant and currency of the levels',
     width: 150,
     priority: 2,
-    value: ({ entry }) => kindOf(entry),
+    value: ({ entry }) => formatKind(entry),
   },
-  numeric({
+  createNumericColumn({
     id: 'total',
     title: 'Return',
     help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
@@ -275,7 +275,7 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ entry }) => entry.total_return,
     write: addSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'annual',
     title: 'Annualised',
     width: 96,
@@ -283,37 +283,37 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ performance }) => performance?.metrics.annualised_return ?? null,
     write: addSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'volatility',
     title: 'Volatility',
     help: 'Realised over the range, annualised',
     width: 88,
     of: ({ entry }) => entry.volatility,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'sharpe',
     title: 'Sharpe',
     width: 76,
     priority: 3,
     of: ({ entry }) => entry.sharpe_ratio,
-    write: decimal,
+    write: formatDecimal,
   }),
-  numeric({
+  createNumericColumn({
     id: 'drawdown',
     title: 'Max drawdown',
     width: 116,
     priority: 4,
     of: ({ entry }) => entry.max_drawdown,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'error',
     title: 'TE to own index',
     help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
     width: 124,
     priority: 5,
     of: ({ performance }) => performance?.metrics.tracking_error ?? null,
-    write: percent,
+    write: formatPercent,
   }),
 ];

@@ -1,4 +1,4 @@
-import { partName } from '../../state/part.js';
+import { getPartName } from '../../state/part.js';
 
 interface MatrixProps {
   readonly label: string;
@@ -9,7 +9,7 @@ interface MatrixProps {
 /** Renders a figure for each pair of runs. An id may occur several times. */
 export function Matrix({ label, ids, valueAt }: MatrixProps) {
   return (
-    <div class="compare-correlations" data-part={partName(label)} tabIndex={0} role="region" aria-label={label}>
+    <div class="compare-correlations" data-part={getPartName(label)} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>

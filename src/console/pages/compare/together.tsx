@@ -1,27 +1,27 @@
 import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT, dashCovered, limitToRange, type Line, type Unit } from '../../components/chart/series.js';
+import { PERCENT_UNIT, dashCovered, limitToRange, type Line, type Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { addSign } from '../../components/signed.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import {
-  calendarYears,
-  drawdownsOf,
-  overlapOf,
-  relativeTo,
+  computeCalendarYears,
+  computeDrawdowns,
+  countOverlap,
+  compareWith,
   computeRolling,
-  sessionsOfYear,
+  countSessionsOfYear,
   type Relative,
   type RollingMeasure,
 } from '../../words/compared.js';
-import { decimal, percent } from '../../words/numbers.js';
+import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { Matrix } from './matrix.js';
 
 type Entry = CompareView['entries'][number];
@@ -43,7 +43,7 @@ function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosen
   const [first, last] = limitToRange(all, range);
   const dates = all.slice(first, last + 1);
   const series = entries.map(({ index_id: id, level }) => ({ id, levels: level.data.slice(first, last + 1) }));
-  return { dates, series, sessions: sessionsOfYear(dates) };
+  return { dates, series, sessions: countSessionsOfYear(dates) };
 }
 
 /**
@@ -54,7 +54,7 @@ export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();
   const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
   const ids = data.series.map(({ id }) => id);
-  const reference = ids.includes(parameter('to') ?? '') ? parameter('to')! : (ids.at(-1) ?? ''); // `parameter('to')` is in `ids`
+  const reference = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // `parameter('to')` is in `ids`
   return (
     <>
       <Drawdowns data={data} />
@@ -73,7 +73,7 @@ function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }
         series.map(({ id, levels }, k): Line => ({
           id: String(k),
           label: id,
-          values: drawdownsOf(levels),
+          values: computeDrawdowns(levels),
           colour: k + 1,
         })),
       ),
@@ -87,7 +87,7 @@ function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }
         lines={lines}
         height={180}
         hasZero
-        unit={PERCENT}
+        unit={PERCENT_UNIT}
         onRange={chooseRange}
       />
     </Section>
@@ -101,14 +101,14 @@ interface Year {
 
 function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   const rows = useMemo(() => {
-    const all = series.map(({ levels }) => calendarYears(dates, levels));
+    const all = series.map(({ levels }) => computeCalendarYears(dates, levels));
     const years = [...new Set(dates.map((date) => date.slice(0, 4)))];
     return years.map((year): Year => ({ year, returns: all.map((own) => own.get(year) ?? null) }));
   }, [dates, series]);
   const columns: readonly Column<Year>[] = [
     { id: 'year', title: 'Year', width: 72, value: ({ year }) => year },
     ...series.map(({ id }, k) =>
-      numeric<Year>({
+      createNumericColumn<Year>({
         id: `run-${k}`,
         title: id,
         width: 96,
@@ -144,7 +144,7 @@ const WINDOWS = [
   { value: '252', text: '1 year' },
 ] as const;
 
-const PLAIN: Unit = { of: 'number', digits: 2 };
+const PLAIN_UNIT: Unit = { of: 'number', digits: 2 };
 
 interface RollingProps {
   readonly data: LevelsInRange;
@@ -153,8 +153,9 @@ interface RollingProps {
 }
 
 function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingProps) {
-  const measure: RollingMeasure = MEASURES.find(({ value }) => value === parameter('rolling'))?.value ?? 'volatility';
-  const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '252';
+  const measure: RollingMeasure =
+    MEASURES.find(({ value }) => value === getParameter('rolling'))?.value ?? 'volatility';
+  const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '252';
   const lines = useMemo(() => {
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
     const terms = { reference: base, window: Number(window), sessions };
@@ -197,44 +198,50 @@ function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingP
         dates={dates}
         lines={lines}
         height={220}
-        unit={measure === 'volatility' ? PERCENT : PLAIN}
+        unit={measure === 'volatility' ? PERCENT_UNIT : PLAIN_UNIT}
         onRange={chooseRange}
       />
     </Section>
   );
 }
 
-interface AgainstRow extends Relative {
+interface ComparisonRow extends Relative {
   readonly id: string;
 }
 
-const AGAINST: readonly Column<AgainstRow>[] = [
+const COMPARISON_COLUMNS: readonly Column<ComparisonRow>[] = [
   { id: 'id', title: 'Run', width: 120, grow: 2, value: ({ id }) => id },
-  numeric({ id: 'beta', title: 'Beta', width: 76, of: ({ beta }) => beta, write: decimal }),
-  numeric({ id: 'correlation', title: 'Correlation', width: 92, of: (row) => row.correlation, write: decimal }),
-  numeric({
+  createNumericColumn({ id: 'beta', title: 'Beta', width: 76, of: ({ beta }) => beta, write: formatDecimal }),
+  createNumericColumn({
+    id: 'correlation',
+    title: 'Correlation',
+    width: 92,
+    of: (row) => row.correlation,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
     id: 'error',
     title: 'Realised TE',
     help: 'Annualised standard deviation of the return differences to the reference',
     width: 92,
     of: (row) => row.trackingErrorAnnual,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'up',
     title: 'Up capture',
     help: "Geometric mean return over the reference's, on its sessions above 0",
     width: 92,
     of: (row) => row.upCapture,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'down',
     title: 'Down capture',
     help: "Geometric mean return over the reference's, on its sessions below 0",
     width: 108,
     of: (row) => row.downCapture,
-    write: percent,
+    write: formatPercent,
   }),
 ];
 
@@ -243,14 +250,14 @@ function RelativeFigures({ data: { series, sessions }, reference }: Omit<Rolling
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
     return series
       .filter(({ id }) => id !== reference)
-      .map(({ id, levels }): AgainstRow => ({ id, ...relativeTo(levels, base, sessions) }));
+      .map(({ id, levels }): ComparisonRow => ({ id, ...compareWith(levels, base, sessions) }));
   }, [series, reference, sessions]);
   return (
     <Section title={`Against ${reference}`} aside="daily returns of the range">
       <Table
         label={`measures against ${reference}`}
         name="against"
-        columns={AGAINST}
+        columns={COMPARISON_COLUMNS}
         rows={rows}
         keyOf={({ id }) => id}
       />
@@ -268,14 +275,16 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   const ids = series.map(({ id }) => id);
   const weights = useResource(
     `compare weights ${ids.join()}`,
-    (signal) => Promise.all(entries.map((entry) => weightsOf(entry, signal))),
+    (signal) => Promise.all(entries.map((entry) => readWeights(entry, signal))),
     {
       isLater: true,
     },
   );
   const errors = useMemo(
     () =>
-      series.map(({ levels }) => series.map((other) => relativeTo(levels, other.levels, sessions).trackingErrorAnnual)),
+      series.map(({ levels }) =>
+        series.map((other) => compareWith(levels, other.levels, sessions).trackingErrorAnnual),
+      ),
     [series, sessions],
   );
   return (
@@ -284,7 +293,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
         <Matrix
           label="Tracking error of each pair"
           ids={ids}
-          valueAt={(row, column) => (row === column ? '–' : percent(errors[row]?.[column]))}
+          valueAt={(row, column) => (row === column ? '–' : formatPercent(errors[row]?.[column]))}
         />
       </Section>
       {weights.data !== undefined && (
@@ -294,7 +303,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
             ids={ids}
             valueAt={(row, column) => {
               const [own, other] = [weights.data?.[row], weights.data?.[column]];
-              return row === column || own == null || other == null ? '–' : percent(overlapOf(own, other), 1);
+              return row === column || own == null || other == null ? '–' : formatPercent(countOverlap(own, other), 1);
             }}
           />
         </Section>
@@ -304,7 +313,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
 }
 
 /** Returns the latest weights of a run; null for a benchmark that is not a run. */
-async function weightsOf({ index_id: id }: Entry, signal: AbortSignal): Promise<ReadonlyMap<string, number> | null> {
+async function readWeights({ index_id: id }: Entry, signal: AbortSignal): Promise<ReadonlyMap<string, number> | null> {
   const view = await service.value.call('getWeights', { params: { index_id: id }, signal }).catch(() => null);
   return view && new Map(view.weights.map(({ identifier, weight }) => [identifier, weight]));
 }

@@ -7,11 +7,11 @@ import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { PageSkeleton } from '../../components/skeleton.js';
 import { createPin, isArranged, pins, PINS_MAX, setPins, type NewPin, type Pin } from '../../state/dashboard.js';
-import { partName } from '../../state/part.js';
-import { addressOf } from '../../state/place.js';
+import { getPartName } from '../../state/part.js';
+import { formatAddress } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
@@ -96,7 +96,7 @@ function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
         onDragEnd={() => onDrag(null)}
       >
         <h2>
-          <a href={one.address}>{titleOf(one)}</a>{' '}
+          <a href={one.address}>{formatTitle(one)}</a>{' '}
           {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}
         </h2>
         <PinButtons one={one} all={all} onMove={onMove} />
@@ -113,14 +113,14 @@ function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
 const PARTS = [
   { text: 'Level', tab: 'performance', part: (id: string) => `Level of ${id}`, width: 2 },
   { text: 'Drawdown', tab: 'performance', part: () => 'Drawdown', width: 1 },
-  { text: 'Figures', tab: 'performance', part: () => partName('Figures from 2000-01-01 to 2000-01-01'), width: 2 },
+  { text: 'Figures', tab: 'performance', part: () => getPartName('Figures from 2000-01-01 to 2000-01-01'), width: 2 },
   { text: 'Constituents', tab: 'constituents', part: (id: string) => `constituents of ${id}`, width: 1 },
   { text: 'Rolling risk', tab: 'risk', part: () => 'Rolling risk', width: 2 },
   { text: 'Rebalances', tab: 'rebalances', part: (id: string) => `rebalances of ${id}`, width: 2 },
 ] as const;
 
 /** Starter set, as positions in `PARTS`. */
-const STARTERS = [0, 2, 3, 1] as const;
+const INITIAL_PARTS = [0, 2, 3, 1] as const;
 
 const subtitleOf = (parts: number, isOverview: boolean): string | undefined => {
   if (parts === 0) return undefined;
@@ -143,7 +143,7 @@ const listNewest = (runs: Runs): readonly string[] => {
 
 function partOf(id: string, at: number): NewPin {
   const { tab, part, width } = PARTS[at]!; // `at` is a position in `PARTS`
-  const address = addressOf(indexAddress(id), { tab: tab === 'performance' ? null : tab });
+  const address = formatAddress(formatIndexAddress(id), { tab: tab === 'performance' ? null : tab });
   return { address, part: part(id), page: id, width };
 }
 
@@ -154,7 +154,7 @@ const OVERVIEW_RUNS = 4;
 function overviewOf(ids: readonly string[]): readonly NewPin[] {
   const [first] = ids;
   if (first === undefined) return [];
-  const compared = addressOf('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
+  const compared = formatAddress('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
   const page = 'Compare';
   return [
     ...(ids.length === 1
@@ -184,7 +184,7 @@ function Empty() {
               label="Start with an index"
               prompt="Start with an index"
               options={ids.map((id) => ({ value: id, text: id }))}
-              onAdd={(id) => setPins(STARTERS.map((at) => createPin(partOf(id, at))))}
+              onAdd={(id) => setPins(INITIAL_PARTS.map((at) => createPin(partOf(id, at))))}
             />
           </>
         )
@@ -221,7 +221,7 @@ function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
 const WIDTHS = { 1: 'Narrow', 2: 'Medium', 3: 'Wide' } as const;
 
 /** Returns the name of a part without dates, such as `Constituents of CORE` or `Figures`. */
-const titleOf = ({ part }: Pin): string => {
+const formatTitle = ({ part }: Pin): string => {
   const text = part.replace(' from … to …', '');
   return text.charAt(0).toUpperCase() + text.slice(1);
 };

@@ -7,10 +7,10 @@ import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
@@ -23,7 +23,7 @@ const FIELDS: readonly FieldSpec[] = [
 ];
 
 /** Returns the fields with a help on the location of the chosen source. */
-const fieldsOf = (source: Source): readonly FieldSpec[] => FIELDS.map((spec) => ({ ...spec, help: source.help }));
+const listFields = (source: Source): readonly FieldSpec[] => FIELDS.map((spec) => ({ ...spec, help: source.help }));
 
 /** Findings about table names; findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
@@ -108,21 +108,21 @@ const SOURCES = [
 type Source = (typeof SOURCES)[number];
 
 /** Returns the source of a connection: that of its location, otherwise the first one of its type. */
-function sourceOf({ kind, location }: JsonObject): Source {
+function createSource({ kind, location }: JsonObject): Source {
   const own = SOURCES.filter((source) => source.kind === kind);
-  return own.find(({ example }) => String(location).startsWith(schemeOf(example))) ?? own[0] ?? SOURCES[0];
+  return own.find(({ example }) => String(location).startsWith(getScheme(example))) ?? own[0] ?? SOURCES[0];
 }
 
 /** Returns the type that a location names; nothing before a location is entered. */
-function kindIn({ location }: JsonObject): { readonly kind?: string } {
+function detectKind({ location }: JsonObject): { readonly kind?: string } {
   const text = typeof location === 'string' ? location : '';
   if (text === '') return {};
-  const isDatabase = SOURCES.some(({ kind, example }) => kind === 'database' && text.startsWith(schemeOf(example)));
+  const isDatabase = SOURCES.some(({ kind, example }) => kind === 'database' && text.startsWith(getScheme(example)));
   return { kind: isDatabase ? 'database' : 'folder' };
 }
 
 /** Returns the beginning of an address, for example `sqlite:`. */
-const schemeOf = (address: string): string => address.slice(0, address.indexOf(':') + 1);
+const getScheme = (address: string): string => address.slice(0, address.indexOf(':') + 1);
 
 interface SourcesProps {
   readonly value: JsonObject;
@@ -139,7 +139,7 @@ const Sources = ({ value, onChange }: SourcesProps) => (
         <li key={title}>
           <button
             type="button"
-            aria-pressed={sourceOf(value).title === title}
+            aria-pressed={createSource(value).title === title}
             onClick={() => onChange({ ...value, kind, ...(isFree && { location: example }) })}
           >
             <strong>{title}</strong>
@@ -176,9 +176,9 @@ export function ConnectPage() {
       const body = wanted as unknown as DataStoreCreate; // the service reports errors in the body
       const store = await service.value.call('createStore', { body });
       notifyChange();
-      go(storeAddress(store.store_id));
+      navigate(storeAddress(store.store_id));
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      setTrouble(createTrouble(thrown));
     }
     setReading(false);
   };
@@ -202,11 +202,11 @@ export function ConnectPage() {
           }}
         >
           <StoreFields
-            more={fieldsOf(sourceOf(wanted))}
+            more={listFields(createSource(wanted))}
             value={wanted}
             served={served}
             findings={trouble?.findings ?? []}
-            onChange={(next) => setWanted({ ...next, ...kindIn(next) })}
+            onChange={(next) => setWanted({ ...next, ...detectKind(next) })}
           />
           <TableNames
             value={wanted['tables']}

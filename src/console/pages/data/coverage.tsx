@@ -8,15 +8,15 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { datapointText } from '../../words/datapoints.js';
-import { count, NONE, percent } from '../../words/numbers.js';
-import { meaningOf } from './field-words.js';
+import { formatDatapoint } from '../../words/datapoints.js';
+import { formatCount, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
+import { getMeaning } from './field-words.js';
 
-const NAMES: Unit = { of: 'number', digits: 0 };
+const SECURITIES_UNIT: Unit = { of: 'number', digits: 0 };
 
 /** Renders the number of securities with a price over time, and the data available to rules. */
 export function Coverage({ store }: { readonly store: DataStore }) {
@@ -72,12 +72,12 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
           dates={dates}
           lines={lines}
           height={260}
-          unit={NAMES}
+          unit={SECURITIES_UNIT}
           range={findChosenRange()}
           onRange={chooseRange}
         />
         <p class="quiet">
-          On {end}: {count(priced.at(-1))} of {count(expected.at(-1))}.
+          On {end}: {formatCount(priced.at(-1))} of {formatCount(expected.at(-1))}.
         </p>
       </Section>
     </>
@@ -94,17 +94,26 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
     <Metrics
       label="Coverage of prices"
       metrics={[
-        { term: 'Sessions', value: count(dates.length), note: `${dates[0]} to ${dates.at(-1)}` },
-        { term: 'Securities now', value: count(priced.at(-1)), note: `of ${count(expected.at(-1))} expected` },
+        { term: 'Sessions', value: formatCount(dates.length), note: `${dates[0]} to ${dates.at(-1)}` },
+        {
+          term: 'Securities now',
+          value: formatCount(priced.at(-1)),
+          note: `of ${formatCount(expected.at(-1))} expected`,
+        },
         {
           term: 'Average coverage',
-          value: total === 0 ? NONE : percent(1 - missing / total),
+          value: total === 0 ? MISSING_TEXT : formatPercent(1 - missing / total),
           help: 'Prices per expected price',
         },
-        { term: 'Missing prices', value: count(missing), kind: missing > 0 ? 'down' : '', note: 'over all sessions' },
+        {
+          term: 'Missing prices',
+          value: formatCount(missing),
+          kind: missing > 0 ? 'down' : '',
+          note: 'over all sessions',
+        },
         {
           term: 'Largest gap',
-          value: count(gaps[worst]),
+          value: formatCount(gaps[worst]),
           note: gaps[worst] === 0 ? 'no session has one' : `on ${dates[worst]}`,
         },
       ]}
@@ -114,7 +123,7 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
 
 /** Renders the fields that rules can use; an opened field shows values of the latest session. */
 function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly store: string }) {
-  const open = parameter('field');
+  const open = getParameter('field');
   return (
     <Section title="Fields" aside="available to rules; select one for its values">
       <Table
@@ -123,7 +132,7 @@ function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly 
         columns={FIELD_COLUMNS}
         rows={rows}
         keyOf={({ dataset, name }) => `${dataset} ${name}`}
-        searchIn={({ name, dataset }) => `${name} ${dataset} ${meaningOf(name)}`}
+        searchIn={({ name, dataset }) => `${name} ${dataset} ${getMeaning(name)}`}
         onOpen={({ name }) => setParameters({ field: name })}
         openKey={rows.filter(({ name }) => name === open).map(({ dataset, name }) => `${dataset} ${name}`)[0] ?? null}
         height={360}
@@ -145,7 +154,7 @@ function Values({ field, store }: { readonly field: string; readonly store: stri
           <code>{field}</code>
           {unit !== null && unit !== 'number' && ` in ${unit}`}
           {session !== null && ` on ${session}`}:{' '}
-          {all.map(({ identifier, value }) => `${identifier} ${datapointText(field, value)}`).join(' · ')}
+          {all.map(({ identifier, value }) => `${identifier} ${formatDatapoint(field, value)}`).join(' · ')}
           {all.length === 0 && (findings[0]?.message ?? 'no value')}
         </p>
       )}
@@ -174,8 +183,8 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
     width: 200,
     grow: 3,
     priority: 2,
-    value: ({ name }) => meaningOf(name),
-    show: ({ name }) => <span title={meaningOf(name)}>{meaningOf(name)}</span>,
+    value: ({ name }) => getMeaning(name),
+    show: ({ name }) => <span title={getMeaning(name)}>{getMeaning(name)}</span>,
   },
   { id: 'dataset', title: 'From', width: 90, value: ({ dataset }) => (dataset === 'derived' ? 'computed' : dataset) },
   { id: 'kind', title: 'Kind', width: 84, priority: 3, value: ({ kind }) => (kind === 'string' ? 'text' : kind) },

@@ -11,11 +11,11 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
-import { bytes, count, countValues, NONE } from '../../words/numbers.js';
+import { formatBytes, formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
 import { GenerateDialog } from './generate-dialog.js';
 import { MARKET_WORDS } from './generate-market.js';
-import { columnsOf } from './store-columns.js';
+import { createColumns } from './store-columns.js';
 import './data.css';
 
 /** Renders the page of all stores of market data, with the ways to add a store. */
@@ -84,18 +84,30 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
     <Metrics
       label="Data of the service"
       metrics={[
-        { term: 'Stores', value: count(stores.length), note: failed === 0 ? 'all readable' : `${failed} unreadable` },
-        { term: 'Served', value: served?.name ?? NONE, note: served?.kind ?? 'none' },
-        { term: 'Securities', value: served?.identifiers == null ? NONE : count(served.identifiers) },
-        { term: 'Last session', value: served?.end ?? NONE, note: served?.start ? `since ${served.start}` : '' },
+        {
+          term: 'Stores',
+          value: formatCount(stores.length),
+          note: failed === 0 ? 'all readable' : `${failed} unreadable`,
+        },
+        { term: 'Served', value: served?.name ?? MISSING_TEXT, note: served?.kind ?? 'none' },
+        { term: 'Securities', value: served?.identifiers == null ? MISSING_TEXT : formatCount(served.identifiers) },
+        {
+          term: 'Last session',
+          value: served?.end ?? MISSING_TEXT,
+          note: served?.start ? `since ${served.start}` : '',
+        },
         {
           term: 'Warnings',
           value:
-            warnings === null ? NONE : <a href={`${storeAddress(served!.store_id)}?tab=doubts`}>{count(warnings)}</a>,
+            warnings === null ? (
+              MISSING_TEXT
+            ) : (
+              <a href={`${storeAddress(served!.store_id)}?tab=doubts`}>{formatCount(warnings)}</a>
+            ),
           kind: warnings !== null && warnings > 0 ? 'down' : '',
           note: audit.isLoading ? 'audit in progress' : 'found by its audit',
         },
-        { term: 'Size', value: bytes(size), note: 'of all stores' },
+        { term: 'Size', value: formatBytes(size), note: 'of all stores' },
       ]}
     />
   );
@@ -103,14 +115,14 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
 
 function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const usersOf = ({ store_id: id, active }: DataStore) =>
+  const countUsers = ({ store_id: id, active }: DataStore) =>
     (indices.data?.indices ?? []).filter(({ store_id: own }) => own === id || (own === null && active)).length;
   return (
     <Section title="Stores">
       <Table
         label="stores"
         name="stores"
-        columns={columnsOf(usersOf)}
+        columns={createColumns(countUsers)}
         rows={stores}
         keyOf={({ store_id: id }) => id}
         addressOf={({ store_id: id }) => storeAddress(id)}

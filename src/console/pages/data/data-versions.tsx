@@ -9,14 +9,14 @@ import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 import { labelOf } from '../../words/labels.js';
-import { bytes, count, countValues } from '../../words/numbers.js';
+import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 
 type Version = Versions['versions'][number];
 type Cell = DataDifference['changes'][number];
@@ -30,7 +30,7 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
   return (
     <Answered resource={list} what="the versions of the data">
       {({ versions, total }) => {
-        const open = versions.find(({ version }) => String(version) === parameter('version')) ?? versions[0];
+        const open = versions.find(({ version }) => String(version) === getParameter('version')) ?? versions[0];
         return (
           <>
             <Table
@@ -45,7 +45,7 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
             />
             {total > versions.length && (
               <p class="quiet">
-                The newest {count(versions.length)} of {count(total)}.
+                The newest {formatCount(versions.length)} of {formatCount(total)}.
               </p>
             )}
             {open !== undefined && <Difference store={store} version={open} isNewest={open === versions[0]} />}
@@ -97,14 +97,14 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
           <>
             <p class="quiet">
               {cells === 0 ? 'No existing values changed.' : `${countValues(cells, 'value')} changed`}
-              {cells > changes.length && `; the first ${count(changes.length)} are shown`}
+              {cells > changes.length && `; the first ${formatCount(changes.length)} are shown`}
               {appended !== null &&
                 ` Appended: ${countValues(appended.sessions, 'session')}, ${appended.start} to ${appended.end}.`}
             </p>
             {changes.length > 0 && (
               <Table
                 label="values that changed"
-                columns={cellColumns(overrideOf)}
+                columns={createCellColumns(overrideOf)}
                 rows={changes}
                 keyOf={({ table, identifier, date, field }) => `${table} ${identifier} ${date} ${field}`}
                 height={420}
@@ -124,10 +124,10 @@ function Origin({ version }: { readonly version: Version }) {
   return (
     <Facts
       facts={[
-        ['Known since', moment(at)],
+        ['Known since', formatMoment(at)],
         ['Created by', `${source.replaceAll('_', ' ')}, ${author}`],
         ['Reason', note],
-        ['Rows', `${count(added)} added, ${count(changed)} changed, ${count(removed)} removed`],
+        ['Rows', `${formatCount(added)} added, ${formatCount(changed)} changed, ${formatCount(removed)} removed`],
         [
           'Available',
           readable ? 'runs and queries can use it, as known on its date' : 'no, only its differences are kept',
@@ -144,28 +144,28 @@ function Content({ store: { identifiers, start, end, rows, size_bytes: size } }:
     <Metrics
       label="Current content"
       metrics={[
-        { term: 'Securities', value: count(identifiers) },
+        { term: 'Securities', value: formatCount(identifiers) },
         { term: 'Dates', value: end ?? '–', ...(start === null ? {} : { note: `from ${start}` }) },
         ...Object.entries(rows ?? {})
           .toSorted(([, a], [, b]) => b - a)
-          .map(([table, value]) => ({ term: labelOf(table), value: count(value), note: 'rows' })),
-        { term: 'Size', value: bytes(size) },
+          .map(([table, value]) => ({ term: labelOf(table), value: formatCount(value), note: 'rows' })),
+        { term: 'Size', value: formatBytes(size) },
       ]}
     />
   );
 }
 
-type Override = PriceOverrides['overrides'][number];
+type CellOverride = PriceOverrides['overrides'][number];
 
-const valueText = (value: Cell['before']): string | null => (value === null ? null : String(value));
+const formatValue = (value: Cell['before']): string | null => (value === null ? null : String(value));
 
 /** @param overrideOf returns the price override that caused a changed value */
-const cellColumns = (overrideOf: (cell: Cell) => Override | undefined): readonly Column<Cell>[] => [
+const createCellColumns = (overrideOf: (cell: Cell) => CellOverride | undefined): readonly Column<Cell>[] => [
   { id: 'security', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 104, value: ({ date }) => date ?? 'always' },
   { id: 'field', title: 'Field', width: 96, priority: 2, value: ({ field }) => field },
-  { id: 'before', title: 'Before', width: 76, align: 'right', value: ({ before }) => valueText(before) },
-  { id: 'after', title: 'After', width: 76, align: 'right', value: ({ after }) => valueText(after) },
+  { id: 'before', title: 'Before', width: 76, align: 'right', value: ({ before }) => formatValue(before) },
+  { id: 'after', title: 'After', width: 76, align: 'right', value: ({ after }) => formatValue(after) },
   { id: 'table', title: 'Table', width: 96, priority: 4, value: ({ table }) => table.replaceAll('_', ' ') },
   {
     id: 'why',
@@ -178,7 +178,7 @@ const cellColumns = (overrideOf: (cell: Cell) => Override | undefined): readonly
   },
 ];
 
-function Overridden({ override }: { readonly override: Override | undefined }) {
+function Overridden({ override }: { readonly override: CellOverride | undefined }) {
   if (override === undefined) return <>–</>;
   const { author, reason } = override;
   return (
@@ -188,15 +188,15 @@ function Overridden({ override }: { readonly override: Override | undefined }) {
   );
 }
 
-const rows = (title: string, of: (version: Version) => number): Column<Version> =>
-  numeric({
+const createRowsColumn = (title: string, of: (version: Version) => number): Column<Version> =>
+  createNumericColumn({
     id: title,
     title,
     help: 'Rows, compared with the previous version',
     width: 84,
     priority: 5,
     of,
-    write: count,
+    write: formatCount,
   });
 
 const COLUMNS: readonly Column<Version>[] = [
@@ -215,11 +215,11 @@ const COLUMNS: readonly Column<Version>[] = [
     help: 'Time from which this version is the newest; runs as known on an earlier date use an earlier one',
     width: 172,
     value: (row) => row.known_at,
-    show: (row) => moment(row.known_at),
+    show: (row) => formatMoment(row.known_at),
   },
-  rows('Added', (row) => row.rows_added),
-  rows('Changed', (row) => row.rows_changed),
-  rows('Removed', (row) => row.rows_removed),
+  createRowsColumn('Added', (row) => row.rows_added),
+  createRowsColumn('Changed', (row) => row.rows_changed),
+  createRowsColumn('Removed', (row) => row.rows_removed),
   { id: 'author', title: 'Who', width: 84, priority: 2, value: ({ author }) => author },
   {
     id: 'readable',

@@ -3,11 +3,11 @@ import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Entries } from '../../components/entries.js';
 import { setParameters } from '../../state/place.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 
-type Kind = DataDoubt['kind'];
+type WarningKind = DataDoubt['kind'];
 
-interface Cause {
+interface WarningCause {
   readonly title: string;
   readonly meaning: string;
   readonly action: string;
@@ -15,17 +15,17 @@ interface Cause {
   readonly managed?: string;
 }
 
-const COMPARE = {
+const COMPARISON_STEPS = {
   action: 'Compare the price with another source, and override it if it is wrong.',
   managed: 'Compare the price with another source, and import the right one if it is wrong.',
 };
 
 /** Causes of data warnings, with the meaning and the recommended action. */
-export const CAUSES: Readonly<Record<Kind, Cause>> = {
+export const CAUSES: Readonly<Record<WarningKind, WarningCause>> = {
   unexplained_jump: {
     title: 'Unexplained jump',
     meaning: 'The close moves far more than usual, and no corporate action explains it.',
-    ...COMPARE,
+    ...COMPARISON_STEPS,
   },
   missed_split: {
     title: 'Missing split',
@@ -87,7 +87,7 @@ export const CAUSES: Readonly<Record<Kind, Cause>> = {
 interface DoubtCausesProps {
   readonly doubts: readonly DataDoubt[];
   /** Cause whose warnings are listed; null for all. */
-  readonly chosen: Kind | null;
+  readonly chosen: WarningKind | null;
   /** True for a store that keeps imported or generated prices, which cannot be overridden. */
   readonly isManaged: boolean;
 }
@@ -103,7 +103,7 @@ export function DoubtCauses({ doubts, chosen, isManaged }: DoubtCausesProps) {
     .map(({ kind, found, repairable }) => ({
       key: kind,
       title: CAUSES[kind].title,
-      badge: <Badge kind="warning">{count(found)}</Badge>,
+      badge: <Badge kind="warning">{formatCount(found)}</Badge>,
       aside:
         kinds.length > 1 ? (
           <Button
@@ -117,7 +117,7 @@ export function DoubtCauses({ doubts, chosen, isManaged }: DoubtCausesProps) {
         <>
           {CAUSES[kind].meaning} {(isManaged && CAUSES[kind].managed) || CAUSES[kind].action}{' '}
           <span class="quiet">
-            {repairable === 0 ? 'No repair is proposed.' : `${count(repairable)} with a repair.`}
+            {repairable === 0 ? 'No repair is proposed.' : `${formatCount(repairable)} with a repair.`}
           </span>
         </>
       ),

@@ -7,47 +7,47 @@ import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { addressOf } from '../../state/place.js';
-import { nameAddress, storeAddress } from '../../words/addresses.js';
-import { monthsBefore } from '../../words/dates.js';
-import { count, figure, percent } from '../../words/numbers.js';
+import { formatAddress } from '../../state/place.js';
+import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
+import { subtractMonths } from '../../words/dates.js';
+import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
 
 /** Months shown before and after the suspect day. */
 const AROUND_MONTHS = 4;
 
 type FormatValue = (value: number) => string;
 
-const times: FormatValue = (value) => `${figure(value)} times`;
+const formatTimes: FormatValue = (value) => `${formatFigure(value)} times`;
 
 /** Labels and number formats of evidence. Prices are shown as stored. */
-const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: FormatValue]>> = {
+const EVIDENCE_LABELS: Readonly<Record<string, readonly [label: string, written?: FormatValue]>> = {
   before: ['Previous close'],
   close: ['Close on the day'],
-  move: ['Return on the day', percent],
-  usual_move: ['Typical daily return', percent],
-  other_move: ['Return on the other day', percent],
-  market_move: ['Return of the market', percent],
-  besides_market: ['Return relative to the market', percent],
+  move: ['Return on the day', formatPercent],
+  usual_move: ['Typical daily return', formatPercent],
+  other_move: ['Return on the other day', formatPercent],
+  market_move: ['Return of the market', formatPercent],
+  besides_market: ['Return relative to the market', formatPercent],
   ratio: ['Split ratio'],
-  next_moves_over_usual: ['Later moves relative to typical moves', times],
-  volume_over_usual: ['Volume relative to typical volume', times],
+  next_moves_over_usual: ['Later moves relative to typical moves', formatTimes],
+  volume_over_usual: ['Volume relative to typical volume', formatTimes],
   back_at: ['Price after recovery'],
   back_on: ['Date of recovery'],
-  volume: ['Volume, shares', count],
+  volume: ['Volume, shares', formatCount],
   same_as: ['Identical to'],
-  bars: ['Bars', count],
+  bars: ['Bars', formatCount],
   amount: ['Amount per share'],
   other_amount: ['Other amount per share'],
   other_date: ['Other date'],
-  yield: ['Dividend yield', percent],
+  yield: ['Dividend yield', formatPercent],
   due: ['Expected step'],
   step: ['Step of adjusted closes'],
   unit: ['Unit factor'],
 };
 
-function evidenceFact(name: string, value: number | string): readonly [string, string] {
-  const [label = `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`, written = figure] =
-    EVIDENCE[name] ?? [];
+function createEvidenceFact(name: string, value: number | string): readonly [string, string] {
+  const [label = `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`, written = formatFigure] =
+    EVIDENCE_LABELS[name] ?? [];
   return [label, typeof value === 'string' ? value : written(value)];
 }
 
@@ -59,7 +59,7 @@ export interface DoubtDetailProps {
 }
 
 /** Returns the id of the store for a request; undefined for the served store. */
-export const otherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
+export const findOtherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
 
 /** Renders a data warning: its message, the prices around it, its evidence and the proposed repair. */
 export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
@@ -70,8 +70,8 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
       <DoubtChart doubt={doubt} store={store} />
       <Facts
         facts={[
-          ['Confidence', percent(confidence, 0)],
-          ...Object.entries(evidence).map(([name, value]) => evidenceFact(name, value)),
+          ['Confidence', formatPercent(confidence, 0)],
+          ...Object.entries(evidence).map(([name, value]) => createEvidenceFact(name, value)),
           ['Repair', repair === null ? 'none: the data does not determine the correct value' : repairText(repair)],
         ]}
       />
@@ -87,12 +87,12 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
         </label>
       )}
       <p>
-        <a href={nameAddress(identifier, otherStore(store))}>Everything for {identifier}</a>
+        <a href={formatSecurityAddress(identifier, findOtherStore(store))}>Everything for {identifier}</a>
         {!store.managed && (
           <>
             {' '}
             <a
-              href={addressOf(storeAddress(store.store_id), {
+              href={formatAddress(storeAddress(store.store_id), {
                 tab: 'overrides',
                 security: identifier,
                 date: doubt.date,
@@ -110,8 +110,8 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
 /** Renders the prices around the suspect day, as stored and after the repair. */
 export function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) {
   const { identifier, date, repair } = doubt;
-  const start = monthsBefore(date, AROUND_MONTHS);
-  const end = monthsBefore(date, -AROUND_MONTHS);
+  const start = subtractMonths(date, AROUND_MONTHS);
+  const end = subtractMonths(date, -AROUND_MONTHS);
   const prices = useResource(`prices ${store.store_id} ${store.content_hash} ${identifier} ${start} ${end}`, (signal) =>
     service.value.call('getPrices', {
       params: { identifier },
@@ -125,7 +125,12 @@ export function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 's
       what={store.active ? `the prices of ${identifier}` : `the prices of ${identifier} (the store is being read)`}
     >
       {(view) => (
-        <Prices view={view} date={date} repair={repair} address={nameAddress(identifier, otherStore(store))} />
+        <Prices
+          view={view}
+          date={date}
+          repair={repair}
+          address={formatSecurityAddress(identifier, findOtherStore(store))}
+        />
       )}
     </Answered>
   );
@@ -185,24 +190,24 @@ function previewRepair(
 export function repairText(repair: DataRepair): string {
   switch (repair.kind) {
     case 'scale':
-      return `multiply ${repair.columns.join(', ')} by ${figure(repair.factor)}, ${daysOf(repair)}`;
+      return `multiply ${repair.columns.join(', ')} by ${formatFigure(repair.factor)}, ${formatDays(repair)}`;
     case 'remove_values':
-      return `remove ${repair.columns.join(', ')}, ${daysOf(repair)}`;
+      return `remove ${repair.columns.join(', ')}, ${formatDays(repair)}`;
     case 'insert_action':
-      return `add the ${actionText(repair.action)}`;
+      return `add the ${formatAction(repair.action)}`;
     case 'replace_action':
       return repair.ex_date === undefined
-        ? `set the ${actionText(repair.action)} to ${figure(repair.value)}`
-        : `move the ${actionText(repair.action)} to ${repair.ex_date}`;
+        ? `set the ${formatAction(repair.action)} to ${formatFigure(repair.value)}`
+        : `move the ${formatAction(repair.action)} to ${repair.ex_date}`;
     case 'remove_action':
-      return `remove the ${actionText(repair.action)}`;
+      return `remove the ${formatAction(repair.action)}`;
   }
 }
 
-const daysOf = ({ from, to }: { readonly from: string; readonly to: string }): string =>
+const formatDays = ({ from, to }: { readonly from: string; readonly to: string }): string =>
   from === to ? from : `${from} to ${to}`;
 
 type Action = Extract<DataRepair, { kind: 'insert_action' }>['action'];
 
-const actionText = ({ type, value, ex_date: date }: Action): string =>
-  `${type.toLowerCase().replaceAll('_', ' ')} of ${figure(value)} on ${date}`;
+const formatAction = ({ type, value, ex_date: date }: Action): string =>
+  `${type.toLowerCase().replaceAll('_', ' ')} of ${formatFigure(value)} on ${date}`;

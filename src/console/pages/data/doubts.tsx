@@ -6,18 +6,18 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Section } from '../../components/page.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { nameAddress, storeAddress } from '../../words/addresses.js';
-import { count, countValues, percent } from '../../words/numbers.js';
+import { showToast } from '../../state/toasts.js';
+import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
+import { formatCount, countValues, formatPercent } from '../../words/numbers.js';
 import { CAUSES, DoubtCauses } from './doubt-causes.js';
-import { DoubtChart, DoubtDetail, otherStore, repairText, type DoubtDetailProps } from './doubt-detail.js';
+import { DoubtChart, DoubtDetail, findOtherStore, repairText, type DoubtDetailProps } from './doubt-detail.js';
 
 /** Renders the probable errors of a store with their evidence. Selected repairs are written to a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
@@ -49,10 +49,10 @@ interface DoubtListProps {
 }
 
 function DoubtList({ store, doubts, total }: DoubtListProps) {
-  const chosen: ReadonlySet<string> = new Set(parameter('repairs')?.split(','));
-  const open = parameter('doubt');
+  const chosen: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
+  const open = getParameter('doubt');
   const shown = doubts.find(({ id }) => id === open);
-  const cause = doubts.find(({ kind }) => kind === parameter('cause'))?.kind ?? null;
+  const cause = doubts.find(({ kind }) => kind === getParameter('cause'))?.kind ?? null;
   const repairable = doubts.filter(({ repair }) => repair !== null);
   const choose = (ids: readonly string[], isIn: boolean) => {
     const others = [...chosen].filter((id) => !ids.includes(id));
@@ -63,8 +63,8 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
     <div class="data-part">
       <div class="doubt-bar">
         <p>
-          {countValues(total, 'warning')}, {count(repairable.length)} with a repair
-          {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
+          {countValues(total, 'warning')}, {formatCount(repairable.length)} with a repair
+          {total > doubts.length && `; the ${formatCount(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
           The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
@@ -94,7 +94,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
       <Table
         label="data warnings"
         name="doubts"
-        columns={columnsOf(chosen, choose, otherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
+        columns={createColumns(chosen, choose, findOtherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
         rows={cause === null ? doubts : doubts.filter(({ kind }) => kind === cause)}
         keyOf={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
@@ -145,9 +145,9 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
     );
     setWriting(false);
     if (made === undefined) return;
-    say('good', `${made.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
+    showToast('good', `${made.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
     notifyChange();
-    go(storeAddress(made.store.store_id));
+    navigate(storeAddress(made.store.store_id));
   };
   return (
     <>
@@ -161,7 +161,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   );
 }
 
-function columnsOf(
+function createColumns(
   chosen: ReadonlySet<string>,
   choose: (ids: readonly string[], isIn: boolean) => void,
   store: string | undefined,
@@ -189,7 +189,7 @@ function columnsOf(
       title: 'Security',
       width: 96,
       value: ({ identifier }) => identifier,
-      show: ({ identifier }) => <a href={nameAddress(identifier, store)}>{identifier}</a>,
+      show: ({ identifier }) => <a href={formatSecurityAddress(identifier, store)}>{identifier}</a>,
     },
     { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
     {
@@ -200,13 +200,13 @@ function columnsOf(
       value: ({ kind }) => CAUSES[kind].title,
       show: ({ kind }) => <Badge kind="warning">{CAUSES[kind].title}</Badge>,
     },
-    numeric({
+    createNumericColumn({
       id: 'confidence',
       title: 'Confidence',
       help: 'Confidence of the audit',
       width: 80,
       of: ({ confidence }) => confidence,
-      write: (value) => percent(value, 0),
+      write: (value) => formatPercent(value, 0),
     }),
     {
       id: 'message',

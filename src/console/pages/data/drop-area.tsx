@@ -4,9 +4,9 @@ import { Download } from '../../components/download.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { service } from '../../state/service.js';
-import { bytes } from '../../words/numbers.js';
-import { ACCEPTED } from './file-kinds.js';
-import { droppedFiles } from './dropped-files.js';
+import { formatBytes } from '../../words/numbers.js';
+import { ACCEPTED_ENDINGS } from './file-kinds.js';
+import { readDroppedFiles } from './dropped-files.js';
 import { FILE_BYTES_MAX } from './import-files.js';
 import './data.css';
 
@@ -32,15 +32,15 @@ export function DropArea({ isSmall, onFiles }: DropAreaProps) {
       onDrop={(event) => {
         event.preventDefault();
         setOver(false);
-        void droppedFiles(event.dataTransfer).then(onFiles);
+        void readDroppedFiles(event.dataTransfer).then(onFiles);
       }}
     >
       <Icon name="upload" />
       <h2>Drop files or a folder here</h2>
       <p>
         Any number of CSV files or workbooks, or zip archives of them, or Parquet files: prices and, optionally,
-        reference data, corporate actions and universes. A CSV file may have up to {bytes(FILE_BYTES_MAX)}; larger data
-        is <a href="/console/data/connect">connected</a> as a folder.{' '}
+        reference data, corporate actions and universes. A CSV file may have up to {formatBytes(FILE_BYTES_MAX)}; larger
+        data is <a href="/console/data/connect">connected</a> as a folder.{' '}
         <Template format="xlsx">Workbook template</Template>, <Template format="csv">CSV templates</Template>
       </p>
       <input
@@ -48,7 +48,7 @@ export function DropArea({ isSmall, onFiles }: DropAreaProps) {
         hidden
         type="file"
         multiple
-        accept={ACCEPTED}
+        accept={ACCEPTED_ENDINGS}
         onChange={(event) => {
           onFiles([...(event.currentTarget.files ?? [])]);
           event.currentTarget.value = '';

@@ -1,23 +1,23 @@
-import { notePath } from './folder-files.js';
+import { setPath } from './folder-files.js';
 
 /** Maximum number of files of a dropped folder. */
 const FILES_MAX = 20_000;
 
 /** Returns dropped files and the files of dropped folders. The entries must be read before the event ends. */
-export async function droppedFiles(transfer: DataTransfer | null): Promise<readonly File[]> {
+export async function readDroppedFiles(transfer: DataTransfer | null): Promise<readonly File[]> {
   const entries = [...(transfer?.items ?? [])].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   if (!entries.some((entry) => entry.isDirectory)) return [...(transfer?.files ?? [])];
   const files: File[] = [];
   for (const waiting = [...entries]; waiting.length > 0 && files.length < FILES_MAX;) {
     const entry = waiting.shift()!; // the entry exists, because its kind is `file`
-    if (entry.isDirectory) waiting.push(...(await entriesOf(entry as FileSystemDirectoryEntry)));
-    else files.push(await fileOf(entry as FileSystemFileEntry));
+    if (entry.isDirectory) waiting.push(...(await readEntries(entry as FileSystemDirectoryEntry)));
+    else files.push(await readFile(entry as FileSystemFileEntry));
   }
   return files;
 }
 
 /** Reads all entries of a folder. Each read returns some entries; the read after the last entry returns none. */
-async function entriesOf(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
+async function readEntries(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
   const reader = folder.createReader();
   const found: FileSystemEntry[] = [];
   for (;;) {
@@ -27,8 +27,8 @@ async function entriesOf(folder: FileSystemDirectoryEntry): Promise<readonly Fil
   }
 }
 
-async function fileOf(entry: FileSystemFileEntry): Promise<File> {
+async function readFile(entry: FileSystemFileEntry): Promise<File> {
   const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
-  notePath(file, entry.fullPath.replace(/^\//, ''));
+  setPath(file, entry.fullPath.replace(/^\//, ''));
   return file;
 }

@@ -29,4 +29,4 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 /** Returns the meaning of a vendor column, for example `Book to price`. */
-export const meaningOf = (name: string): string => MEANINGS[name] ?? labelOf(name.toLowerCase());
+export const getMeaning = (name: string): string => MEANINGS[name] ?? labelOf(name.toLowerCase());

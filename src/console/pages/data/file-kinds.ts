@@ -7,11 +7,11 @@ export interface Source {
 }
 
 /** Extensions of files that an import accepts. */
-export const ACCEPTED = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
+export const ACCEPTED_ENDINGS = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
 
 /** Returns the extension of a file in lower case. */
-export const endingOf = ({ name }: { readonly name: string }): string =>
+export const getEnding = ({ name }: { readonly name: string }): string =>
   /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
 /** Returns the name of a file without the folders of its archive. */
-export const baseOf = ({ name }: { readonly name: string }): string => name.slice(name.lastIndexOf('/') + 1);
+export const getBaseName = ({ name }: { readonly name: string }): string => name.slice(name.lastIndexOf('/') + 1);

@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { Icon } from '../../components/icon.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { bytes, countValues } from '../../words/numbers.js';
-import { fileOf, placeOf } from '../../words/places.js';
-import { TABLES, withoutFile, type ImportFile, type TableName } from './import-files.js';
+import { formatBytes, countValues } from '../../words/numbers.js';
+import { findFile, parseLocation } from '../../words/places.js';
+import { TABLES, removeFile, type ImportFile, type TableName } from './import-files.js';
 import './data.css';
 
 /** Maximum number of price files that are listed individually; more files are folded into one entry. */
@@ -27,7 +27,7 @@ interface ListedFile extends ImportFile {
   readonly findings: readonly Finding[];
 }
 
-interface FileActs {
+interface FileHandlers {
   /** Assigns a file to a table. */
   put(at: number, table: TableName): void;
   remove(at: number): void;
@@ -38,13 +38,13 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
   const chosen = files.map(({ file, table }, at) => ({ name: file.name, table, at }));
   const about = new Map<number | undefined, Finding[]>();
   for (const finding of findings) {
-    const at = fileOf(finding, chosen)?.at;
+    const at = findFile(finding, chosen)?.at;
     about.set(at, [...(about.get(at) ?? []), finding]);
   }
   const listed = files.map((one, at): ListedFile => ({ ...one, at, findings: about.get(at) ?? [] }));
-  const acts: FileActs = {
+  const acts: FileHandlers = {
     put: (at, table) => onChange(files.map((own, i) => (i === at ? { ...own, table } : own))),
-    remove: (at) => onChange(withoutFile(files, at)),
+    remove: (at) => onChange(removeFile(files, at)),
   };
   const prices = listed.filter(({ table }) => table === 'market');
   const isFolded = prices.length > LISTED_MAX;
@@ -60,14 +60,14 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
 
 interface FileRowProps {
   readonly one: ListedFile;
-  readonly acts: FileActs;
+  readonly acts: FileHandlers;
 }
 
 function FileRow({ one, acts }: FileRowProps) {
   return (
     <li>
       <strong>{one.file.name}</strong>
-      <span class="quiet number">{bytes(one.file.size)}</span>
+      <span class="quiet number">{formatBytes(one.file.size)}</span>
       {one.table === null ? (
         <span class="quiet">each file or sheet is the table of its name; others are read as prices</span>
       ) : (
@@ -97,7 +97,7 @@ const Remove = ({ one, acts }: FileRowProps) => (
 interface FoldedFilesProps {
   readonly files: readonly ListedFile[];
   readonly isMapped: boolean;
-  readonly acts: FileActs;
+  readonly acts: FileHandlers;
   onClear(): void;
 }
 
@@ -113,7 +113,7 @@ function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
           <strong>
             {countValues(files.length, 'file')}, {isMapped ? 'one mapping' : 'all prices'}
           </strong>{' '}
-          <span class="quiet number">{bytes(size)}</span>
+          <span class="quiet number">{formatBytes(size)}</span>
         </summary>
         {isOpen && <FileTable files={files} acts={acts} />}
       </details>
@@ -123,17 +123,24 @@ function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
       {wrong.length > 0 && (
         <p class="file-said field-warning">
           {countValues(wrong.length, 'file')} with problems, the first is {wrong[0]!.file.name}:{' '}
-          {messageOf(wrong[0]!.findings[0]!)}
+          {formatMessage(wrong[0]!.findings[0]!)}
         </p>
       )}
     </li>
   );
 }
 
-function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; readonly acts: FileActs }) {
+function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; readonly acts: FileHandlers }) {
   const columns: readonly Column<ListedFile>[] = [
     { id: 'name', title: 'File', width: 180, grow: 2, value: ({ file }) => file.name },
-    numeric({ id: 'size', adds: true, title: 'Size', width: 90, of: ({ file }) => file.size, write: bytes }),
+    createNumericColumn({
+      id: 'size',
+      adds: true,
+      title: 'Size',
+      width: 90,
+      of: ({ file }) => file.size,
+      write: formatBytes,
+    }),
     {
       id: 'table',
       title: 'Table',
@@ -147,7 +154,7 @@ function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; rea
       width: 160,
       grow: 3,
       priority: 2,
-      value: ({ findings: [first] }) => (first === undefined ? null : messageOf(first)),
+      value: ({ findings: [first] }) => (first === undefined ? null : formatMessage(first)),
     },
     { id: 'remove', title: '', width: 48, value: () => null, show: (one) => <Remove one={one} acts={acts} /> },
   ];
@@ -164,8 +171,8 @@ function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; rea
 }
 
 /** Returns the message of a finding, with its position in the file. */
-function messageOf({ path, message }: Finding): string {
-  const { row, column } = placeOf(path);
+function formatMessage({ path, message }: Finding): string {
+  const { row, column } = parseLocation(path);
   const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
   return `${place === '' ? '' : `${place}: `}${message}`;
 }
@@ -175,7 +182,7 @@ function FileFindings({ findings: [first, ...others] }: { readonly findings: rea
   if (first === undefined) return null;
   return (
     <p class={first.severity === 'error' ? 'file-said down' : 'file-said field-warning'}>
-      {messageOf(first)}
+      {formatMessage(first)}
       {others.length > 0 && ` And ${countValues(others.length, 'more problem')}.`}
     </p>
   );

@@ -5,7 +5,7 @@ import { Button } from '../../components/button.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { generateMarket, MARKET_WORDS, newMarket } from './generate-market.js';
+import { generateMarket, MARKET_WORDS, createMarket } from './generate-market.js';
 import '../../components/dialog.css';
 
 /** Settings that a first market requires; all other settings have defaults. */
@@ -21,7 +21,7 @@ export interface GenerateDialogProps {
 /** Renders the settings of a generated market, each with a default value. */
 export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [settings, setSettings] = useState<JsonObject>(() => newMarket(stores));
+  const [settings, setSettings] = useState<JsonObject>(() => createMarket(stores));
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const form = {

@@ -7,7 +7,7 @@ export const MARKET_WORDS =
   'Prices, dividends, splits, listings and annual accounts of companies that do not exist. The same settings give the same result on every machine.';
 
 /** Returns settings of a market of several years with an unused id. */
-export function newMarket(stores: readonly DataStore[]): JsonObject {
+export function createMarket(stores: readonly DataStore[]): JsonObject {
   const taken = new Set(stores.map(({ store_id: id }) => id));
   let n = 1;
   while (taken.has(n === 1 ? 'market' : `market-${n}`)) n++;

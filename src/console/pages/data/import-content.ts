@@ -1,8 +1,8 @@
-import { bytes as bytesText } from '../../words/numbers.js';
+import { formatBytes as bytesText } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { endingOf } from './file-kinds.js';
+import { getEnding } from './file-kinds.js';
 import { isParquet, type ImportFile } from './import-files.js';
-import { archiveOf, pack, type PackedFile } from './zip.js';
+import { createArchive, pack, type PackedFile } from './zip.js';
 
 export interface ImportContent {
   readonly format: 'xlsx' | 'csv' | 'parquet';
@@ -19,7 +19,7 @@ const FILES_MAX = 4000;
 const HEADER_BYTES = 1 << 20;
 
 /** Files that the service can inspect. */
-export interface Sample {
+export interface FileSample {
   readonly content: ImportContent;
   readonly files: number;
   /** True if the sample contains only the first rows of a file. */
@@ -30,30 +30,30 @@ export interface Sample {
  * Returns files for an inspection, at most the number that the service inspects. A single CSV file is cut after its
  * first rows. Returns null for a workbook or Parquet file that is too large.
  */
-export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | null> {
+export async function sampleOf(files: readonly ImportFile[]): Promise<FileSample | null> {
   const market = files.find((one) => isParquet(one) && one.table === 'market');
   const whole = market ?? files.find(({ table }) => table === null);
   if (whole !== undefined) {
     if (whole.file.size > INSPECTED_BYTES_MAX) return null;
-    return { content: await contentOfWhole(whole), files: 1, isCut: false };
+    return { content: await createWholeContent(whole), files: 1, isCut: false };
   }
   const packed: PackedFile[] = [];
   let left = INSPECTED_BYTES_MAX;
   for (const one of sortBy(files).slice(0, FILES_MAX)) {
-    const next = await packedFile(one, true);
-    if (roomOf(next) > left) {
+    const next = await packFile(one, true);
+    if (computeSpace(next) > left) {
       if (packed.length > 0) break;
-      const start = endingOf(one.file) === '.xlsx' ? null : await packedStart(one);
-      return start && { content: await contentOfArchive([start]), files: 1, isCut: true };
+      const start = getEnding(one.file) === '.xlsx' ? null : await packStart(one);
+      return start && { content: await createArchiveContent([start]), files: 1, isCut: true };
     }
-    left -= roomOf(next);
+    left -= computeSpace(next);
     packed.push(next);
   }
-  return { content: await contentOfArchive(packed), files: packed.length, isCut: false };
+  return { content: await createArchiveContent(packed), files: packed.length, isCut: false };
 }
 
 /** One request of an import. */
-export interface Part {
+export interface ImportPart {
   readonly content: ImportContent;
   /** Number of files in this and all earlier requests. */
   readonly sent: number;
@@ -71,33 +71,33 @@ interface PartTerms {
  * Divides an import into the fewest requests. Tables other than prices are in the first request. @throws Error if a
  * file is too large, or if the files cannot be divided
  */
-export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<Part> {
+export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<ImportPart> {
   const whole = files.find(({ table }) => table === null);
   // base64 encodes three bytes as four characters
   const room = ((bytesMax - HEADER_BYTES) / 4) * 3;
   if (whole !== undefined) {
-    if (whole.file.size > room) throw tooLarge(whole.file.name, whole.file.size, room);
-    yield { content: await contentOfWhole(whole), sent: 1, isLast: true };
+    if (whole.file.size > room) throw createSizeError(whole.file.name, whole.file.size, room);
+    yield { content: await createWholeContent(whole), sent: 1, isLast: true };
     return;
   }
   let packed: PackedFile[] = [];
   let sent = 0;
   let [taken, unpacked] = [0, 0];
   for (const one of sortBy(files)) {
-    const next = await packedFile(one, mapping !== null);
-    if (roomOf(next) > room) throw tooLarge(next.name, next.packed.length, room);
-    if (packed.length === FILES_MAX || taken + roomOf(next) > room || unpacked + next.size > UNPACKED_BYTES_MAX) {
+    const next = await packFile(one, mapping !== null);
+    if (computeSpace(next) > room) throw createSizeError(next.name, next.packed.length, room);
+    if (packed.length === FILES_MAX || taken + computeSpace(next) > room || unpacked + next.size > UNPACKED_BYTES_MAX) {
       assertDivisible(mapping, files.length);
       sent += packed.length;
-      yield { content: await contentOfArchive(packed), sent, isLast: false };
+      yield { content: await createArchiveContent(packed), sent, isLast: false };
       packed = [];
       [taken, unpacked] = [0, 0];
     }
     packed.push(next);
-    taken += roomOf(next);
+    taken += computeSpace(next);
     unpacked += next.size;
   }
-  yield { content: await contentOfArchive(packed), sent: files.length, isLast: true };
+  yield { content: await createArchiveContent(packed), sent: files.length, isLast: true };
 }
 
 /** Sorts tables other than prices first, then prices in their order. */
@@ -105,9 +105,9 @@ const sortBy = (files: readonly ImportFile[]): readonly ImportFile[] =>
   files.toSorted((a, b) => Number(a.table === 'market') - Number(b.table === 'market'));
 
 /** Returns the size of an entry with its two headers in an archive. */
-const roomOf = ({ packed, name }: PackedFile): number => packed.length + 2 * (name.length * 3 + 46);
+const computeSpace = ({ packed, name }: PackedFile): number => packed.length + 2 * (name.length * 3 + 46);
 
-const tooLarge = (name: string, size: number, room: number): Error =>
+const createSizeError = (name: string, size: number, room: number): Error =>
   new Error(
     `${name} has ${bytesText(size)} after compression; one request takes ${bytesText(room)}. Connect its folder instead.`,
   );
@@ -125,15 +125,15 @@ function assertDivisible(mapping: JsonObject | null, files: number): void {
     );
 }
 
-async function packedFile({ file, table }: ImportFile, isMapped: boolean): Promise<PackedFile> {
-  const name = isMapped && table === 'market' ? file.name : `${table}${endingOf(file)}`;
+async function packFile({ file, table }: ImportFile, isMapped: boolean): Promise<PackedFile> {
+  const name = isMapped && table === 'market' ? file.name : `${table}${getEnding(file)}`;
   return pack({ name, bytes: new Uint8Array(await file.arrayBuffer()) });
 }
 
 const NEWLINE = 10;
 
 /** Reads the first rows of a text file, compressed. */
-async function packedStart({ file }: ImportFile): Promise<PackedFile> {
+async function packStart({ file }: ImportFile): Promise<PackedFile> {
   const bytes = new Uint8Array(
     await (file instanceof Blob ? file.slice(0, INSPECTED_BYTES_MAX / 2) : file).arrayBuffer(),
   );
@@ -142,20 +142,20 @@ async function packedStart({ file }: ImportFile): Promise<PackedFile> {
 }
 
 /** Returns a workbook or Parquet file unchanged. */
-async function contentOfWhole(one: ImportFile): Promise<ImportContent> {
-  return { format: isParquet(one) ? 'parquet' : 'xlsx', content: await base64Of(await blobOf(one)) };
+async function createWholeContent(one: ImportFile): Promise<ImportContent> {
+  return { format: isParquet(one) ? 'parquet' : 'xlsx', content: await encodeBase64(await readBlob(one)) };
 }
 
-const contentOfArchive = async (packed: readonly PackedFile[]): Promise<ImportContent> => ({
+const createArchiveContent = async (packed: readonly PackedFile[]): Promise<ImportContent> => ({
   format: 'csv',
-  content: await base64Of(archiveOf(packed)),
+  content: await encodeBase64(createArchive(packed)),
 });
 
 /** Returns the content of a file for a request. */
-export const blobOf = async ({ file }: ImportFile): Promise<Blob> =>
+export const readBlob = async ({ file }: ImportFile): Promise<Blob> =>
   file instanceof Blob ? file : new Blob([await file.arrayBuffer()]);
 
-function base64Of(blob: Blob): Promise<string> {
+function encodeBase64(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener('load', () => resolve(String(reader.result).replace(/^[^,]*,/, '')));

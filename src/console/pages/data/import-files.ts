@@ -1,5 +1,5 @@
-import { bytes } from '../../words/numbers.js';
-import { baseOf, endingOf, type Source } from './file-kinds.js';
+import { formatBytes } from '../../words/numbers.js';
+import { getBaseName, getEnding, type Source } from './file-kinds.js';
 
 /** Tables of a store. Each table is a CSV file. */
 export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
@@ -12,14 +12,14 @@ export interface ImportFile {
 }
 
 /** Extensions of files that contain one table each; a workbook may contain several tables. */
-const OF_A_TABLE = new Set(['.csv', '.tsv', '.txt', '.parquet']);
+const TABLE_FILE_ENDINGS = new Set(['.csv', '.tsv', '.txt', '.parquet']);
 
 /** Maximum size of one file before compression, equal to the limit of the service per request. */
 export const FILE_BYTES_MAX = 200_000_000;
 
-export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '.parquet';
+export const isParquet = ({ file }: ImportFile): boolean => getEnding(file) === '.parquet';
 
-const isWorkbook = ({ file }: ImportFile): boolean => endingOf(file) === '.xlsx';
+const isWorkbook = ({ file }: ImportFile): boolean => getEnding(file) === '.xlsx';
 
 /** Returns true if each file is a workbook with one table. A single workbook has one table per sheet. */
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
@@ -27,25 +27,25 @@ const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1
 /**
  * Adds files to an import. A file with one table is assigned to the table that its name states, otherwise to `market`.
  */
-export function withFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
-  return place([...before, ...added.map((file) => ({ file, table: null }))], before.length);
+export function addFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
+  return assignTables([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
 /** Returns the files without the file at a position. */
-export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
-  place(
+export const removeFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
+  assignTables(
     files.filter((_, i) => i !== at),
     files.length,
   );
 
 /** Assigns tables to files. Among several files a workbook is one table; a single workbook has one table per sheet. */
-function place(files: readonly ImportFile[], from: number): readonly ImportFile[] {
+function assignTables(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
   return files.map((one, at) => {
-    const isOfATable = OF_A_TABLE.has(endingOf(one.file)) || (ofWorkbooks && isWorkbook(one));
+    const isOfATable = TABLE_FILE_ENDINGS.has(getEnding(one.file)) || (ofWorkbooks && isWorkbook(one));
     if (!isOfATable) return { ...one, table: null };
     if (at < from && one.table !== null) return one;
-    const base = baseOf(one.file)
+    const base = getBaseName(one.file)
       .replace(/\.[^.]*$/, '')
       .toLowerCase();
     return { ...one, table: TABLES.find((table) => base === table) ?? 'market' };
@@ -53,8 +53,8 @@ function place(files: readonly ImportFile[], from: number): readonly ImportFile[
 }
 
 /** Returns the reason why the files cannot be imported together; null if they can. */
-export function troubleOfFiles(files: readonly ImportFile[]): string | null {
-  const odd = files.find((one) => !OF_A_TABLE.has(endingOf(one.file)) && !isWorkbook(one));
+export function findTrouble(files: readonly ImportFile[]): string | null {
+  const odd = files.find((one) => !TABLE_FILE_ENDINGS.has(getEnding(one.file)) && !isWorkbook(one));
   if (odd !== undefined)
     return `${odd.file.name} has an unsupported format. Use CSV or text files, Parquet, xlsx, or a zip archive of them.`;
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
@@ -70,7 +70,7 @@ export function troubleOfFiles(files: readonly ImportFile[]): string | null {
   const large = files.find((one) => !isParquet(one) && one.file.size > FILE_BYTES_MAX);
   return large === undefined
     ? null
-    : `${large.file.name} has ${bytes(large.file.size)}; a file may have up to ${bytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
+    : `${large.file.name} has ${formatBytes(large.file.size)}; a file may have up to ${formatBytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
 }
 
 /** Minimum length of a common beginning of file names that is used as a name. */
@@ -80,7 +80,7 @@ const SHARED_MIN = 3;
  * Proposes the name of a store: the name of the only file or archive, the folder of the files, or the common beginning
  * of their names. Default: the date of the import.
  */
-export function nameFrom(paths: readonly string[], today: string): string {
+export function suggestName(paths: readonly string[], today: string): string {
   const [first = ''] = paths;
   const folder = first.slice(0, Math.max(0, first.indexOf('/')));
   if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return formatName(folder);

@@ -3,14 +3,14 @@ import { Banner } from '../../components/banner.js';
 import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { may } from '../../state/principal.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { storeAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { DropArea, FileGuide } from './drop-area.js';
 import { FileList } from './file-list.js';
 import type { ImportFile } from './import-files.js';
-import { ABOVE, ImportedPage } from './imported.js';
+import { PARENT_PAGES, ImportedPage } from './imported.js';
 import { Inspection } from './inspection.js';
 import { ImportBar, NewStore } from './new-store.js';
 import { sendImport, type Outcome } from './send-import.js';
@@ -50,7 +50,7 @@ export function ImportPage() {
     notifyChange();
   };
   return (
-    <Page title="Import" above={ABOVE} subtitle="All files are checked before anything is stored">
+    <Page title="Import" above={PARENT_PAGES} subtitle="All files are checked before anything is stored">
       {may('data') ? <DropArea isSmall={files.length > 0} onFiles={add} /> : <MayNot scope="data" what="import" />}
       {files.length === 0 && may('data') && <FileGuide />}
       {files.length > 0 && (
@@ -61,7 +61,7 @@ export function ImportPage() {
           onChange={change}
         />
       )}
-      {[trouble, ...notes, hasSeveral ? SEVERAL : null].map(
+      {[trouble, ...notes, hasSeveral ? SEVERAL_FILES_MESSAGE : null].map(
         (said) => said !== null && <Banner key={said} kind="warning" title={said} />,
       )}
       <Inspection {...inspection} files={files.length} findings={findings} onChange={inspection.setMapping} />
@@ -88,14 +88,14 @@ export function ImportPage() {
   );
 }
 
-const SEVERAL = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
+const SEVERAL_FILES_MESSAGE = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
 
 /** Returns the result of an import, which is shown once. The result links to the new store. */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
-  const imported = outcome === null ? parameter('imported') : null;
+  const imported = outcome === null ? getParameter('imported') : null;
   useEffect(() => {
-    if (imported !== null) go(storeAddress(imported), { replace: true });
+    if (imported !== null) navigate(storeAddress(imported), { replace: true });
   }, [imported]);
   const report = (next: Outcome) => {
     setOutcome(next);

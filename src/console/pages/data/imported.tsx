@@ -9,10 +9,10 @@ import { Page, Section } from '../../components/page.js';
 import { activateStore } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { storeAddress } from '../../words/addresses.js';
-import { count } from '../../words/numbers.js';
-import { rowMetrics } from './store-overview.js';
+import { formatCount } from '../../words/numbers.js';
+import { createRowMetrics } from './store-overview.js';
 
-export const ABOVE = [{ address: '/console/data', text: 'Data' }];
+export const PARENT_PAGES = [{ address: '/console/data', text: 'Data' }];
 
 /** Renders the store that an import created. */
 export function ImportedPage({ result }: { readonly result: ImportResult }) {
@@ -21,7 +21,7 @@ export function ImportedPage({ result }: { readonly result: ImportResult }) {
   return (
     <Page
       title="Imported"
-      above={ABOVE}
+      above={PARENT_PAGES}
       subtitle={store.name}
       actions={
         <>
@@ -40,10 +40,10 @@ export function ImportedPage({ result }: { readonly result: ImportResult }) {
       <Metrics
         label="Imported data"
         metrics={[
-          { term: 'Securities', value: count(identifiers) },
+          { term: 'Securities', value: formatCount(identifiers) },
           { term: 'From', value: start ?? '–' },
           { term: 'To', value: end ?? '–' },
-          ...rowMetrics(rows),
+          ...createRowMetrics(rows),
         ]}
       />
       {findings.length > 0 && (

@@ -1,22 +1,22 @@
 import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
-import { Badge, type Kind } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Choice } from '../../components/choice.js';
 import { FindingTable } from '../../components/finding-table.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import type { Latest } from '../../state/one-at-a-time.js';
+import type { LatestRequest } from '../../state/one-at-a-time.js';
 import type { Trouble } from '../../state/service.js';
-import { bytes, count, countValues } from '../../words/numbers.js';
+import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { INSPECTED_BYTES_MAX, type Sample } from './import-content.js';
+import { INSPECTED_BYTES_MAX, type FileSample } from './import-content.js';
 import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
 
 /** Report of the service on files that are to be imported. */
 export interface InspectionState {
   /** Inspected part of the files; null if no file can be inspected. */
-  readonly sample: Sample | null;
+  readonly sample: FileSample | null;
   readonly result: InspectResult | null;
   readonly trouble: Trouble | null;
 }
@@ -31,19 +31,19 @@ interface InspectionProps {
   /** Mapping of the market; null if all columns have their standard names. */
   readonly mapping: JsonObject | null;
   /** Result of a mapping that differs from the proposed one. */
-  readonly checked: Latest<InspectResult>;
+  readonly checked: LatestRequest<InspectResult>;
   /** Findings of the service about the mapping. */
   readonly findings: readonly Finding[];
   onChange(mapping: JsonObject | null): void;
 }
 
-const CONFIDENCE: Readonly<Record<InspectResult['confidence'], Kind>> = {
+const CONFIDENCE: Readonly<Record<InspectResult['confidence'], BadgeKind>> = {
   sure: 'good',
   likely: 'info',
   unsure: 'warning',
 };
 
-const WAYS = [
+const LAYOUT_OPTIONS = [
   {
     value: 'plain',
     text: 'Standard tables',
@@ -70,7 +70,7 @@ export function Inspection(props: InspectionProps) {
           {result !== null && <Confidence result={result} />}
           <Choice
             label="Format"
-            options={WAYS}
+            options={LAYOUT_OPTIONS}
             value={mapping === null ? 'plain' : 'mapped'}
             onChoose={(way) => onChange(way === 'plain' ? null : proposed)}
           />
@@ -104,7 +104,7 @@ function InspectedPart({ inspected, files }: { readonly inspected: InspectionSta
   if (sample === null && trouble === null)
     return (
       <p class="quiet">
-        Not inspected: a workbook or Parquet file of more than {bytes(INSPECTED_BYTES_MAX)} is checked when it is
+        Not inspected: a workbook or Parquet file of more than {formatBytes(INSPECTED_BYTES_MAX)} is checked when it is
         imported.
       </p>
     );
@@ -113,8 +113,8 @@ function InspectedPart({ inspected, files }: { readonly inspected: InspectionSta
     <p class="quiet">
       {sample.isCut
         ? 'The first rows of the file were'
-        : `${count(sample.files)} of ${countValues(files, 'file')} were`}{' '}
-      inspected, as much as fits into {bytes(INSPECTED_BYTES_MAX)}. Everything is checked when it is imported.
+        : `${formatCount(sample.files)} of ${countValues(files, 'file')} were`}{' '}
+      inspected, as much as fits into {formatBytes(INSPECTED_BYTES_MAX)}. Everything is checked when it is imported.
     </p>
   );
 }
@@ -125,7 +125,7 @@ function Read({
   checked,
 }: {
   readonly proposed: InspectResult | null;
-  readonly checked: Latest<InspectResult>;
+  readonly checked: LatestRequest<InspectResult>;
 }) {
   const { data, trouble, isBehind } = checked;
   const read = data ?? proposed;

@@ -1,16 +1,16 @@
 import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
-import { fieldsOf } from '../../components/form/schema-fields.js';
+import { createFields } from '../../components/form/schema-fields.js';
 import { Answered } from '../../components/wait.js';
 import { useSchemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /** Members that apply only to wide tables. */
-const OF_WIDE = new Set(['field', 'fields']);
+const WIDE_LAYOUT_FIELDS = new Set(['field', 'fields']);
 
 /** Labels and help texts that replace those of the OpenAPI document, because an empty field of the form means null. */
-const WORDS: Readonly<Record<string, Partial<FieldSpec>>> = {
+const FIELD_PHRASES: Readonly<Record<string, Partial<FieldSpec>>> = {
   identifier_from: {
     help: 'Empty: a column contains the identifier. Otherwise it is part of the file or sheet name, for example `file:{identifier}_data.csv`; files with other names are not read.',
   },
@@ -45,12 +45,12 @@ export function MappingForm({ mapping, unsure, findings, onChange }: MappingForm
     <Answered resource={schemas} what="the fields of a mapping">
       {(all) => (
         <FieldGrid>
-          {fieldsOf(all, 'Mapping')
-            .filter(({ name }) => isWide || !OF_WIDE.has(name))
+          {createFields(all, 'Mapping')
+            .filter(({ name }) => isWide || !WIDE_LAYOUT_FIELDS.has(name))
             .map((spec) => (
               <Field
                 key={spec.name}
-                spec={{ ...spec, ...WORDS[spec.name] }}
+                spec={{ ...spec, ...FIELD_PHRASES[spec.name] }}
                 value={mapping[spec.name]}
                 notes={unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : []))}
                 findings={findings.filter(

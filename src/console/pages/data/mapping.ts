@@ -1,4 +1,4 @@
-import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { listDifferences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 /**
  * Returns true if a market differs from the standard tables and requires a mapping.
@@ -10,6 +10,6 @@ export function needsMapping(mapping: JsonObject, usual: JsonObject): boolean {
     // a market with a column of the standard name, and with identifiers in a column, needs no mapping
     if (name === 'columns' && isObject(value)) return Object.entries(value).some(([role, column]) => role !== column);
     if (name === 'identifier_from' && value === 'column') return false;
-    return differences(value as Json, otherwise).length > 0;
+    return listDifferences(value as Json, otherwise).length > 0;
   });
 }

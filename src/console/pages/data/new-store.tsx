@@ -5,7 +5,7 @@ import { FindingTable } from '../../components/finding-table.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Outcome } from './send-import.js';
 import { listUnplaced, StoreFields } from './store-fields.js';
@@ -30,13 +30,13 @@ interface NewStoreProps {
   onSend(): void;
 }
 
-const FORM = 'new-store';
+const FORM_ID = 'new-store';
 
 /** Renders the settings of a new store, and the reason if the service refused the store. */
 export function NewStore({ header, served, outcome, findings, unsure, onChange, onSend }: NewStoreProps) {
   return (
     <form
-      id={FORM}
+      id={FORM_ID}
       class="form-card"
       aria-label="The new store"
       onSubmit={(event) => {
@@ -69,7 +69,7 @@ interface ImportBarProps {
 export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   return (
     <div class="import-bar" role="group" aria-label="Import of the files">
-      <Button kind="main" type="submit" form={FORM} disabled={!isReady || sent !== null}>
+      <Button kind="main" type="submit" form={FORM_ID} disabled={!isReady || sent !== null}>
         Import
       </Button>
       {sent === null ? (
@@ -80,7 +80,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
         <>
           {sent > 0 && (
             <span role="status">
-              {count(sent)} of {countValues(files, 'file')} stored
+              {formatCount(sent)} of {countValues(files, 'file')} stored
             </span>
           )}
           <Wait what="the service, which checks every row" />

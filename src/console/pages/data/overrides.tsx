@@ -13,13 +13,13 @@ import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { isDate, moment } from '../../words/dates.js';
-import { change, decimal, figure } from '../../words/numbers.js';
+import { showToast } from '../../state/toasts.js';
+import { isDate, formatMoment } from '../../words/dates.js';
+import { formatChange, formatDecimal, formatFigure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 
 type Override = PriceOverrides['overrides'][number];
@@ -42,7 +42,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
       </EmptyState>
     );
   /** @returns true if the change is stored */
-  const send = async (place: Place, price: number | null, reason: string) => {
+  const send = async (place: PriceLocation, price: number | null, reason: string) => {
     setTrouble(null);
     const body = { ...place, price, reason };
     const answer = await attempt(
@@ -51,7 +51,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
     );
     if (answer === undefined) return false;
     const when = answer.job_id === null ? 'The next refresh applies it.' : 'A refresh applies it now.';
-    say('good', `${price === null ? 'The override was withdrawn' : 'The price was overridden'}. ${when}`);
+    showToast('good', `${price === null ? 'The override was withdrawn' : 'The price was overridden'}. ${when}`);
     notifyChange();
     return true;
   };
@@ -68,7 +68,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
             <Table
               label="price overrides"
               name="overrides"
-              columns={columnsOf(send)}
+              columns={createColumns(send)}
               rows={overrides}
               keyOf={({ identifier, date }) => `${identifier} ${date}`}
               sort={{ column: 'date', direction: 'desc' }}
@@ -88,13 +88,13 @@ export function Overrides({ store }: { readonly store: DataStore }) {
   );
 }
 
-interface Place {
+interface PriceLocation {
   readonly identifier: string;
   readonly date: string;
 }
 
 /** Sends a change. @returns true if it is stored */
-type Send = (place: Place, price: number | null, reason: string) => Promise<boolean>;
+type SendOverride = (place: PriceLocation, price: number | null, reason: string) => Promise<boolean>;
 
 const FIELDS: readonly FieldSpec[] = [
   { name: 'identifier', label: 'Security', kind: 'text', isRequired: true },
@@ -105,13 +105,13 @@ const FIELDS: readonly FieldSpec[] = [
 interface NewOverrideProps {
   readonly store: DataStore;
   readonly trouble: Trouble | null;
-  readonly send: Send;
+  readonly send: SendOverride;
 }
 
 function NewOverride({ store, trouble, send }: NewOverrideProps) {
   const [given, setGiven] = useState<JsonObject>({
-    identifier: parameter('security') ?? '',
-    date: parameter('date') ?? '',
+    identifier: getParameter('security') ?? '',
+    date: getParameter('date') ?? '',
   });
   const [reason, setReason] = useState('');
   const identifier = String(given['identifier'] ?? '');
@@ -150,7 +150,7 @@ function NewOverride({ store, trouble, send }: NewOverrideProps) {
 
 interface PresentProps {
   readonly store: DataStore;
-  readonly place: Place;
+  readonly place: PriceLocation;
   readonly price: number | null;
 }
 
@@ -165,12 +165,12 @@ function Present({ store, place: { identifier, date }, price }: PresentProps) {
   if (close.data === null) return <p class="quiet">{identifier} has no close on that session.</p>;
   return (
     <p>
-      The close is {figure(close.data)} now{price === null ? '' : `: ${change(price / close.data - 1)}`}.
+      The close is {formatFigure(close.data)} now{price === null ? '' : `: ${formatChange(price / close.data - 1)}`}.
     </p>
   );
 }
 
-const columnsOf = (send: Send): readonly Column<Override>[] => [
+const createColumns = (send: SendOverride): readonly Column<Override>[] => [
   { id: 'identifier', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Session', width: 100, value: ({ date }) => date },
   {
@@ -180,7 +180,7 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     align: 'right',
     priority: 2,
     value: ({ price }) => price,
-    show: ({ price }) => decimal(price, 4),
+    show: ({ price }) => formatDecimal(price, 4),
   },
   {
     id: 'source',
@@ -190,7 +190,7 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     align: 'right',
     priority: 3,
     value: ({ source_price: price }) => price,
-    show: ({ source_price: price }) => decimal(price, 4),
+    show: ({ source_price: price }) => formatDecimal(price, 4),
   },
   {
     id: 'reason',
@@ -202,7 +202,7 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     show: ({ reason }) => <span title={reason}>{reason}</span>,
   },
   { id: 'author', title: 'Author', width: 90, priority: 4, value: ({ author }) => author },
-  { id: 'at', title: 'Time', width: 172, priority: 5, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'at', title: 'Time', width: 172, priority: 5, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
   {
     id: 'withdraw',
     title: '',

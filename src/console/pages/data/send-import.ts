@@ -1,9 +1,9 @@
 import type { ImportRequest, ImportResult, Operations } from '#clients/typescript/divisor.js';
 import { health } from '../../state/live.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { blobOf, partsOf } from './import-content.js';
+import { readBlob, iterateParts } from './import-content.js';
 import { isParquet, type ImportFile } from './import-files.js';
 
 type ImportQuery = Operations['importStore']['request']['query'];
@@ -16,7 +16,7 @@ export interface Outcome {
   readonly isPartial?: boolean;
 }
 
-interface WantedImport {
+interface ImportOrder {
   readonly files: readonly ImportFile[];
   readonly header: JsonObject;
   readonly mapping: JsonObject | null;
@@ -25,8 +25,8 @@ interface WantedImport {
 }
 
 /** Sends files that create a store. */
-export async function sendImport(wanted: WantedImport): Promise<Outcome> {
-  return wanted.files.some(isParquet) ? sentTables(wanted) : sentParts(wanted);
+export async function sendImport(wanted: ImportOrder): Promise<Outcome> {
+  return wanted.files.some(isParquet) ? sendTables(wanted) : sendParts(wanted);
 }
 
 /** Accepted requests of an import. */
@@ -39,11 +39,11 @@ interface AcceptedImport {
  * Sends the requests in order. The first request creates the store, others add to the store, and the last request
  * serves the store. If a request is refused, the new store is deleted.
  */
-async function sentParts(wanted: WantedImport): Promise<Outcome> {
+async function sendParts(wanted: ImportOrder): Promise<Outcome> {
   const accepted: AcceptedImport = { results: [], files: 0 };
   try {
     const bytesMax = health.peek()?.limits['MAX_IMPORT_BYTES'] ?? Infinity;
-    for await (const { content, sent, isLast } of partsOf({ ...wanted, bytesMax })) {
+    for await (const { content, sent, isLast } of iterateParts({ ...wanted, bytesMax })) {
       const [first] = accepted.results;
       const added = first === undefined ? {} : { store_id: first.store.store_id, on_exists: 'append' };
       const activate = isLast && wanted.header['activate'] === true;
@@ -55,14 +55,14 @@ async function sentParts(wanted: WantedImport): Promise<Outcome> {
     }
     return { result: mergeAnswers(accepted.results), trouble: null };
   } catch (thrown) {
-    return refusedPart(troubleOf(thrown), accepted, wanted);
+    return handleRefusedPart(createTrouble(thrown), accepted, wanted);
   }
 }
 
-async function refusedPart(
+async function handleRefusedPart(
   trouble: Trouble,
   { results, files }: AcceptedImport,
-  { header }: WantedImport,
+  { header }: ImportOrder,
 ): Promise<Outcome> {
   const [first] = results;
   if (first === undefined) return { result: null, trouble };
@@ -84,7 +84,7 @@ const PARQUET = 'application/vnd.apache.parquet';
  * Sends the tables, each Parquet file as a separate request. Prices create the store, and other tables are added to the
  * store.
  */
-async function sentTables({ files, header, mapping }: WantedImport): Promise<Outcome> {
+async function sendTables({ files, header, mapping }: ImportOrder): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const done: ImportResult[] = [];
   for (const one of ordered) {
@@ -93,9 +93,9 @@ async function sentTables({ files, header, mapping }: WantedImport): Promise<Out
     const added = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: one.table };
     const query = (made === undefined ? first : added) as ImportQuery; // the service reports errors in the body
     try {
-      done.push(await service.value.upload('importStore', PARQUET, await blobOf(one), { query }));
+      done.push(await service.value.upload('importStore', PARQUET, await readBlob(one), { query }));
     } catch (thrown) {
-      const trouble = troubleOf(thrown);
+      const trouble = createTrouble(thrown);
       if (made === undefined) return { result: null, trouble };
       const message = `The store ${made.store.store_id} was created with the prices, but ${one.file.name} was not added: ${trouble.message}`;
       return { result: null, trouble: { ...trouble, message }, isPartial: true };

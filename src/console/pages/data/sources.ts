@@ -1,6 +1,6 @@
-import { ACCEPTED, endingOf, type Source } from './file-kinds.js';
-import { pathOf } from './folder-files.js';
-import { ArchiveFault, membersOf } from './unzip.js';
+import { ACCEPTED_ENDINGS, getEnding, type Source } from './file-kinds.js';
+import { getPath } from './folder-files.js';
+import { ArchiveFault, readMembers } from './unzip.js';
 
 /** Chosen files. Archives are replaced by the files that they contain. */
 export interface ChosenFiles {
@@ -11,27 +11,27 @@ export interface ChosenFiles {
   readonly trouble: string | null;
 }
 
-const TABLES = ['.csv', '.tsv', '.txt', '.parquet'];
+const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
 
 /** Reads the files of archives, and names files of folders by their paths. */
-export async function sourcesOf(files: readonly File[]): Promise<ChosenFiles> {
+export async function readSources(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
   const ignored: string[] = [];
   for (const file of files) {
-    const path = pathOf(file);
+    const path = getPath(file);
     const isInFolder = path.includes('/');
-    if (isInFolder && (isOfTheSystem(path) || !ACCEPTED.split(',').includes(endingOf(file)))) {
+    if (isInFolder && (isOfTheSystem(path) || !ACCEPTED_ENDINGS.split(',').includes(getEnding(file)))) {
       if (!isOfTheSystem(path)) ignored.push(path);
       continue;
     }
-    if (endingOf(file) !== '.zip') {
-      sources.push(isInFolder ? inFolder(file, path) : file);
+    if (getEnding(file) !== '.zip') {
+      sources.push(isInFolder ? createSource(file, path) : file);
       continue;
     }
     try {
-      const members = (await membersOf(file)).filter(({ name }) => !isOfTheSystem(name));
-      const hasText = members.some((member) => TABLES.includes(endingOf(member)));
-      const isTable = (member: Source) => (hasText ? TABLES : ['.xlsx']).includes(endingOf(member));
+      const members = (await readMembers(file)).filter(({ name }) => !isOfTheSystem(name));
+      const hasText = members.some((member) => TABLE_ENDINGS.includes(getEnding(member)));
+      const isTable = (member: Source) => (hasText ? TABLE_ENDINGS : ['.xlsx']).includes(getEnding(member));
       const tables = members.filter(isTable);
       if (tables.length === 0) throw new ArchiveFault(`${file.name} contains no CSV file, Parquet file or workbook.`);
       sources.push(...tables);
@@ -45,7 +45,7 @@ export async function sourcesOf(files: readonly File[]): Promise<ChosenFiles> {
 }
 
 /** Returns a file of a folder, named by its path within the folder. */
-const inFolder = (file: File, path: string): Source => ({
+const createSource = (file: File, path: string): Source => ({
   name: path.slice(path.indexOf('/') + 1),
   size: file.size,
   arrayBuffer: () => file.arrayBuffer(),

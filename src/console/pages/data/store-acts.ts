@@ -1,8 +1,8 @@
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
+import { showToast } from '../../state/toasts.js';
 
 /** @param isFull true if the service reads all values again, false if it reads only later dates */
 export const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) =>
@@ -11,7 +11,7 @@ export const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) 
 export const deleteStore = (id: string) =>
   attempt(async () => {
     await service.value.call('deleteStore', { params: { store_id: id } });
-    say('good', `The store ${id} was deleted.`);
+    showToast('good', `The store ${id} was deleted.`);
     notifyChange();
-    go('/console/data');
+    navigate('/console/data');
   });

@@ -1,15 +1,15 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { activateStore } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { storeAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { bytes, count } from '../../words/numbers.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatBytes, formatCount } from '../../words/numbers.js';
 import { StoreState } from './store-state.js';
 
-const NAME: Column<DataStore> = {
+const NAME_COLUMN: Column<DataStore> = {
   id: 'store',
   title: 'Store',
   width: 264,
@@ -27,36 +27,36 @@ const NAME: Column<DataStore> = {
 };
 
 /** @param usersOf returns the number of indices that use a store */
-export const columnsOf = (usersOf: (store: DataStore) => number): readonly Column<DataStore>[] => [
-  NAME,
+export const createColumns = (usersOf: (store: DataStore) => number): readonly Column<DataStore>[] => [
+  NAME_COLUMN,
   { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
-  numeric({
+  createNumericColumn({
     id: 'names',
     title: 'Securities',
     width: 76,
     priority: 3,
     of: ({ identifiers }) => identifiers,
-    write: count,
+    write: formatCount,
   }),
-  numeric({
+  createNumericColumn({
     id: 'indices',
     title: 'Indices',
     help: 'Indices that are computed on the store',
     width: 72,
     priority: 6,
     of: usersOf,
-    write: count,
+    write: formatCount,
   }),
   { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
   { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
-  numeric({
+  createNumericColumn({
     id: 'size',
     title: 'Size',
     help: 'On disk',
     width: 84,
     priority: 8,
     of: (store) => store.size_bytes,
-    write: bytes,
+    write: formatBytes,
   }),
   {
     id: 'read',
@@ -64,7 +64,7 @@ export const columnsOf = (usersOf: (store: DataStore) => number): readonly Colum
     width: 172,
     priority: 7,
     value: (store) => store.last_loaded_at,
-    show: (store) => moment(store.last_loaded_at),
+    show: (store) => formatMoment(store.last_loaded_at),
   },
   {
     id: 'state',

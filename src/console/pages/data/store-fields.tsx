@@ -7,7 +7,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
 /** Settings that every new store has. */
-const COMMON: readonly FieldSpec[] = [
+const COMMON_FIELDS: readonly FieldSpec[] = [
   { name: 'name', label: 'Name', kind: 'text', isRequired: true },
   { name: 'store_id', label: 'Id', kind: 'text', help: 'Default: derived from the name.' },
   {
@@ -43,14 +43,14 @@ interface StoreFieldsProps {
 export function StoreFields({ more = [], value, findings, unsure = [], served, onChange }: StoreFieldsProps) {
   return (
     <FieldGrid>
-      {[...more, ...COMMON].map((spec) => (
+      {[...more, ...COMMON_FIELDS].map((spec) => (
         <Field
           key={spec.name}
           spec={spec}
           value={value[spec.name]}
           notes={[
             ...unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : [])),
-            ...(spec.name === 'activate' ? whatServingDoes(served, value['activate'] === true) : []),
+            ...(spec.name === 'activate' ? listServingEffects(served, value['activate'] === true) : []),
           ]}
           findings={findings.filter(({ path }) => path === spec.name || path.startsWith(`${spec.name}.`))}
           onChange={(next) => onChange({ ...value, [spec.name]: next })}
@@ -61,7 +61,7 @@ export function StoreFields({ more = [], value, findings, unsure = [], served, o
 }
 
 /** Describes the effect on all users if another store is served. */
-const whatServingDoes = (served: string | null, isToServe: boolean): readonly string[] =>
+const listServingEffects = (served: string | null, isToServe: boolean): readonly string[] =>
   isToServe && served !== null
     ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]
     : [];
@@ -74,6 +74,6 @@ export function useServed(): { readonly served: string | null; readonly activate
 
 /** Returns the findings that no field of the form shows. */
 export function listUnplaced(findings: readonly Finding[], more: readonly FieldSpec[] = []): readonly Finding[] {
-  const names = new Set([...more, ...COMMON].map(({ name }) => name));
+  const names = new Set([...more, ...COMMON_FIELDS].map(({ name }) => name));
   return findings.filter(({ path }) => !names.has(path.split('.')[0]!)); // the result of a split has at least one part
 }

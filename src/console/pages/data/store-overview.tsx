@@ -10,15 +10,15 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { moment } from '../../words/dates.js';
-import { bytes, count, countValues, figure } from '../../words/numbers.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { showToast } from '../../state/toasts.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatBytes, formatCount, countValues, formatFigure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
@@ -30,15 +30,18 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
       <Metrics
         label="Contents of the store"
         metrics={[
-          { term: 'Securities', value: count(store.identifiers) },
+          { term: 'Securities', value: formatCount(store.identifiers) },
           { term: 'From', value: store.start ?? '–' },
           { term: 'To', value: store.end ?? '–' },
-          { term: 'Size', value: bytes(store.size_bytes), help: 'On disk' },
-          ...rowMetrics(rows ?? {}),
+          { term: 'Size', value: formatBytes(store.size_bytes), help: 'On disk' },
+          ...createRowMetrics(rows ?? {}),
         ]}
       />
       {findings.length > 0 && (
-        <Section title="Remarks of the last read" aside={`${count(findings.length)}, ${moment(store.last_loaded_at)}`}>
+        <Section
+          title="Remarks of the last read"
+          aside={`${formatCount(findings.length)}, ${formatMoment(store.last_loaded_at)}`}
+        >
           <p class="quiet">
             A read compares each close only with the one before. The{' '}
             <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
@@ -56,9 +59,9 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
               ['Refreshed from', store.source && <code>{store.source}</code>],
               ['Price basis', PRICE_BASIS[store.adjustment]],
               ['Currency', store.currency ?? 'not declared'],
-              ['Created', moment(store.created_at)],
-              ['Read', moment(store.last_loaded_at)],
-              ['Refreshed', store.last_refreshed_at && moment(store.last_refreshed_at)],
+              ['Created', formatMoment(store.created_at)],
+              ['Read', formatMoment(store.last_loaded_at)],
+              ['Refreshed', store.last_refreshed_at && formatMoment(store.last_refreshed_at)],
               [
                 'Content',
                 store.content_hash && <code title={store.content_hash}>{store.content_hash.slice(0, 16)}…</code>,
@@ -79,18 +82,25 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
 }
 
 /** Returns the number of rows of each table. */
-export const rowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>
+export const createRowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>
   Object.entries(rows)
     .filter(([, value]) => value > 0)
     .map(([table, value]) => ({
       term: `${table[0]!.toUpperCase()}${table.slice(1).replace('_', ' ')}`, // the name of a table is not empty
-      value: count(value),
+      value: formatCount(value),
       note: 'rows',
     }));
 
 const FILE_COLUMNS: readonly Column<NonNullable<DataStore['files']>[number]>[] = [
   { id: 'label', title: 'File', width: 160, grow: 1, value: ({ label }) => label },
-  numeric({ id: 'bytes', adds: true, title: 'Size', width: 100, of: ({ bytes: size }) => size, write: bytes }),
+  createNumericColumn({
+    id: 'bytes',
+    adds: true,
+    title: 'Size',
+    width: 100,
+    of: ({ bytes: size }) => size,
+    write: formatBytes,
+  }),
   {
     id: 'sha256',
     title: 'SHA-256',
@@ -135,10 +145,10 @@ function Settings({ store }: { readonly store: DataStore }) {
       const body = changes as DataStoreUpdate; // the service reports errors in the body
       await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
       setTrouble(null);
-      say('good', 'The store was saved.');
+      showToast('good', 'The store was saved.');
       notifyChange();
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      setTrouble(createTrouble(thrown));
     }
   };
   return (
@@ -186,7 +196,7 @@ function LastRefresh({ id }: { readonly id: string }) {
   return (
     <Section
       title={result.dry_run ? 'Last refresh: a dry run, nothing stored' : 'Last refresh'}
-      aside={moment(finishedAt)}
+      aside={formatMoment(finishedAt)}
     >
       <p>
         {countValues(result.dates_added, 'date')} and {countValues(result.identifiers_added, 'security', 'securities')}{' '}
@@ -198,7 +208,7 @@ function LastRefresh({ id }: { readonly id: string }) {
       {result.restatements.length > 0 && (
         <Table
           label="restatements"
-          columns={RESTATED}
+          columns={RESTATED_COLUMNS}
           rows={result.restatements}
           keyOf={({ dataset, identifier, date, column }) => `${dataset} ${identifier} ${date} ${column}`}
           searchIn={({ identifier, column }) => `${identifier} ${column}`}
@@ -209,13 +219,13 @@ function LastRefresh({ id }: { readonly id: string }) {
   );
 }
 
-interface Refresh {
+interface StoreRefresh {
   readonly finishedAt: string;
   readonly result: RefreshResult;
 }
 
 /** Returns the latest completed refresh of a store. The id of the job is that of the store. */
-async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | null> {
+async function refreshOf(jobId: string, signal: AbortSignal): Promise<StoreRefresh | null> {
   const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
   const { jobs } = await service.value.call('listJobs', { query: { kind: [kind], status: ['succeeded'] }, signal });
   if (!jobs.some(({ job_id: id }) => id === jobId)) return null;
@@ -227,9 +237,9 @@ async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | 
 type RestatedSecurity = RefreshResult['restatements'][number];
 
 const writeText = (value: RestatedSecurity['before']) =>
-  typeof value === 'number' ? figure(value) : value === null ? '–' : String(value);
+  typeof value === 'number' ? formatFigure(value) : value === null ? '–' : String(value);
 
-const RESTATED: readonly Column<RestatedSecurity>[] = [
+const RESTATED_COLUMNS: readonly Column<RestatedSecurity>[] = [
   { id: 'identifier', title: 'Security', width: 110, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
   { id: 'column', title: 'Column', width: 120, grow: 1, value: ({ column }) => column },
@@ -247,11 +257,11 @@ const RESTATED: readonly Column<RestatedSecurity>[] = [
     title: 'Description',
     width: 96,
     priority: 3,
-    value: whatOf,
-    show: (row) => <Badge>{whatOf(row)}</Badge>,
+    value: describeChange,
+    show: (row) => <Badge>{describeChange(row)}</Badge>,
   },
 ];
 
-function whatOf({ before, after }: RestatedSecurity): string {
+function describeChange({ before, after }: RestatedSecurity): string {
   return after === null ? 'removed' : before === null ? 'added' : 'changed';
 }

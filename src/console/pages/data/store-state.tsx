@@ -1,11 +1,11 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
-import { Badge, type Kind } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Progress } from '../../components/progress.js';
 import { liveJobs } from '../../state/live.js';
-import { jobIdent } from '../../words/jobs.js';
-import { percent } from '../../words/numbers.js';
+import { formatJobId } from '../../words/jobs.js';
+import { formatPercent } from '../../words/numbers.js';
 
-const KINDS: Readonly<Record<DataStore['status'], Kind>> = {
+const KINDS: Readonly<Record<DataStore['status'], BadgeKind>> = {
   writing: 'info',
   ready: 'plain',
   loading: 'info',
@@ -13,10 +13,11 @@ const KINDS: Readonly<Record<DataStore['status'], Kind>> = {
   error: 'bad',
 };
 
-const OF_STORES = new Set(['load', 'refresh', 'sync', 'generate']);
+const STORE_JOB_KINDS = new Set(['load', 'refresh', 'sync', 'generate']);
 
 /** Returns the pending or running job of a store. */
-export const storeJob = (id: string) => liveJobs.value.find((job) => OF_STORES.has(job.kind) && jobIdent(job) === id);
+export const storeJob = (id: string) =>
+  liveJobs.value.find((job) => STORE_JOB_KINDS.has(job.kind) && formatJobId(job) === id);
 
 /** Renders the state of a store: a job with its progress, or a label. */
 export function StoreState({ store }: { readonly store: DataStore }) {
@@ -29,7 +30,7 @@ export function StoreState({ store }: { readonly store: DataStore }) {
     );
   return (
     <span class="store-job" title={job.message}>
-      <span class="number">{job.status === 'pending' ? 'waiting' : percent(job.progress, 0)}</span>
+      <span class="number">{job.status === 'pending' ? 'waiting' : formatPercent(job.progress, 0)}</span>
       <Progress value={job.progress} label={job.job_id} />
     </span>
   );

@@ -15,38 +15,38 @@ const COMMENT_MAX = 65_535;
 /** Maximum size of a directory: the maximum number of members of the format, with names of 100 characters. */
 const DIRECTORY_BYTES_MAX = 10 << 20;
 /** Value that refers to a second record, in archives with more members or bytes than the first record can state. */
-const ELSEWHERE = 0xffff_ffff;
-const ENCRYPTED = 1;
+const ZIP64_MARK = 0xffff_ffff;
+const ENCRYPTED_FLAG = 1;
 
 /**
  * Returns the files of an archive. Each file is unpacked when it is read. @throws ArchiveFault @source PKWARE APPNOTE
  * 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16
  */
-export async function membersOf(archive: File): Promise<readonly Source[]> {
+export async function readMembers(archive: File): Promise<readonly Source[]> {
   const { at, bytes, members } = await endOf(archive);
-  if (at === ELSEWHERE || members === 0xffff || bytes > DIRECTORY_BYTES_MAX)
+  if (at === ZIP64_MARK || members === 0xffff || bytes > DIRECTORY_BYTES_MAX)
     throw new ArchiveFault(`${archive.name} has 65,535 files or more, or 4 GB. Unpack it and connect its folder.`);
-  const view = await viewOf(archive, at, bytes);
+  const view = await readView(archive, at, bytes);
   const found: Source[] = [];
   for (let n = 0, offset = 0; n < members; n++) {
     if (offset + ENTRY_BYTES > view.byteLength || view.getUint32(offset, true) !== ENTRY_MARK)
       throw new ArchiveFault(`${archive.name} is damaged: its list of files ends early.`);
-    const { member, length } = entryAt(archive, view, offset);
+    const { member, length } = readEntryAt(archive, view, offset);
     if (!member.name.endsWith('/')) found.push(member);
     offset += length;
   }
   return found;
 }
 
-interface End {
+interface ArchiveEnd {
   readonly at: number;
   readonly bytes: number;
   readonly members: number;
 }
 
-async function endOf(archive: File): Promise<End> {
+async function endOf(archive: File): Promise<ArchiveEnd> {
   const start = Math.max(0, archive.size - END_BYTES - COMMENT_MAX);
-  const view = await viewOf(archive, start, archive.size - start);
+  const view = await readView(archive, start, archive.size - start);
   for (let at = view.byteLength - END_BYTES; at >= 0; at--)
     if (view.getUint32(at, true) === END_MARK)
       return {
@@ -57,18 +57,22 @@ async function endOf(archive: File): Promise<End> {
   throw new ArchiveFault(`${archive.name} is not a zip archive, or its end is missing.`);
 }
 
-function entryAt(archive: File, view: DataView, offset: number): { readonly member: Source; readonly length: number } {
+function readEntryAt(
+  archive: File,
+  view: DataView,
+  offset: number,
+): { readonly member: Source; readonly length: number } {
   const [nameLength, extraLength, commentLength] = [28, 30, 32].map((at) => view.getUint16(offset + at, true));
   const name = new TextDecoder().decode(
     new Uint8Array(view.buffer, view.byteOffset + offset + ENTRY_BYTES, nameLength),
   );
   const method = view.getUint16(offset + 10, true);
-  const isEncrypted = (view.getUint16(offset + 8, true) & ENCRYPTED) !== 0;
+  const isEncrypted = (view.getUint16(offset + 8, true) & ENCRYPTED_FLAG) !== 0;
   const packed = view.getUint32(offset + 20, true);
   const size = view.getUint32(offset + 24, true);
   const local = view.getUint32(offset + 42, true);
   if (isEncrypted) throw new ArchiveFault(`${archive.name} is encrypted. Unpack it first.`);
-  if ((method !== 0 && method !== 8) || [packed, size, local].includes(ELSEWHERE))
+  if ((method !== 0 && method !== 8) || [packed, size, local].includes(ZIP64_MARK))
     throw new ArchiveFault(`${archive.name} packs ${name} in a way that browsers do not unpack. Unpack it first.`);
   return {
     member: { name, size, arrayBuffer: () => unpackEntry({ archive, name, method, packed, size, local }) },
@@ -86,7 +90,7 @@ interface Entry {
 }
 
 async function unpackEntry({ archive, name, method, packed, size, local }: Entry): Promise<ArrayBuffer> {
-  const header = await viewOf(archive, local, LOCAL_BYTES);
+  const header = await readView(archive, local, LOCAL_BYTES);
   const start = local + LOCAL_BYTES + header.getUint16(26, true) + header.getUint16(28, true);
   const bytes = archive.slice(start, start + packed);
   if (method === 0) return bytes.arrayBuffer();
@@ -109,6 +113,6 @@ async function unpackEntry({ archive, name, method, packed, size, local }: Entry
   return out.buffer;
 }
 
-async function viewOf(file: File, start: number, length: number): Promise<DataView> {
+async function readView(file: File, start: number, length: number): Promise<DataView> {
   return new DataView(await file.slice(start, start + length).arrayBuffer());
 }

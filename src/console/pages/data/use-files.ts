@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { takeOfferedFiles } from '../../state/dropped.js';
-import { count } from '../../words/numbers.js';
-import { pathOf } from './folder-files.js';
-import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
-import { sourcesOf } from './sources.js';
+import { formatCount } from '../../words/numbers.js';
+import { getPath } from './folder-files.js';
+import { suggestName, findTrouble, addFiles, type ImportFile } from './import-files.js';
+import { readSources } from './sources.js';
 
 /**
  * Returns the chosen files. Archives are replaced by the files that they contain.
@@ -20,12 +20,12 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
     setFiles(next);
   };
   const add = async (added: readonly File[]) => {
-    const { sources, ignored, trouble: found } = await sourcesOf(added);
+    const { sources, ignored, trouble: found } = await readSources(added);
     onChange();
-    if (added.length > 0) onName(nameFrom(added.map(pathOf), new Date().toISOString().slice(0, 10)));
-    setFiles((now) => withFiles(now, sources));
+    if (added.length > 0) onName(suggestName(added.map(getPath), new Date().toISOString().slice(0, 10)));
+    setFiles((now) => addFiles(now, sources));
     setTrouble(found);
-    setNotes(ignored.length === 0 ? [] : [ignoredText(ignored)]);
+    setNotes(ignored.length === 0 ? [] : [formatIgnored(ignored)]);
   };
   useEffect(() => {
     const brought = takeOfferedFiles();
@@ -34,7 +34,7 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
   return {
     files,
     notes,
-    trouble: trouble ?? troubleOfFiles(files),
+    trouble: trouble ?? findTrouble(files),
     add: (added: readonly File[]) => void add(added),
     change,
   };
@@ -43,5 +43,5 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
 /** Maximum number of names in the note about ignored files. */
 const IGNORED_MAX = 3;
 
-const ignoredText = (names: readonly string[]): string =>
-  `Ignored, because they are not tables: ${names.slice(0, IGNORED_MAX).join(', ')}${names.length > IGNORED_MAX ? ` and ${count(names.length - IGNORED_MAX)} more` : ''}.`;
+const formatIgnored = (names: readonly string[]): string =>
+  `Ignored, because they are not tables: ${names.slice(0, IGNORED_MAX).join(', ')}${names.length > IGNORED_MAX ? ` and ${formatCount(names.length - IGNORED_MAX)} more` : ''}.`;

@@ -1,11 +1,11 @@
 import type { InspectResult } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { fieldsOf } from '../../components/form/schema-fields.js';
+import { createFields } from '../../components/form/schema-fields.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
-import { service, troubleOf } from '../../state/service.js';
+import { service, createTrouble } from '../../state/service.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { sampleOf, type Sample } from './import-content.js';
+import { sampleOf, type FileSample } from './import-content.js';
 import type { ImportFile } from './import-files.js';
 import type { InspectionState } from './inspection.js';
 import { needsMapping } from './mapping.js';
@@ -33,7 +33,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
     return () => given.abort();
   }, [files]);
   const result = inspected?.result ?? null;
-  const usual = useMemo(() => schemas.data && usualIn(schemas.data), [schemas.data]);
+  const usual = useMemo(() => schemas.data && readDefaults(schemas.data), [schemas.data]);
   useEffect(() => {
     if (result === null || usual === undefined) return;
     const proposed = result.mapping as unknown as JsonObject; // the mapping is a JSON object
@@ -51,8 +51,10 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
 }
 
 /** Returns the default of each member of a mapping. */
-const usualIn = (schemas: Schemas): JsonObject =>
-  Object.fromEntries(fieldsOf(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]));
+const readDefaults = (schemas: Schemas): JsonObject =>
+  Object.fromEntries(
+    createFields(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]),
+  );
 
 async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
   try {
@@ -65,15 +67,15 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
         trouble: null,
       };
     } catch (thrown) {
-      return { sample, result: null, trouble: troubleOf(thrown) };
+      return { sample, result: null, trouble: createTrouble(thrown) };
     }
   } catch (thrown) {
-    return { sample: null, result: null, trouble: troubleOf(thrown) };
+    return { sample: null, result: null, trouble: createTrouble(thrown) };
   }
 }
 
 /** Returns the result of an inspection of the files with a mapping. */
-function readWith(sample: Sample | null, mapping: JsonObject | null): Promise<InspectResult> {
+function readWith(sample: FileSample | null, mapping: JsonObject | null): Promise<InspectResult> {
   if (sample === null) throw new Error('nothing was inspected');
   // the service reports errors in the body
   const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] };

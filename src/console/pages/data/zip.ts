@@ -14,35 +14,35 @@ export interface PackedFile {
   readonly crc: number;
 }
 
-const STORED = 0;
-const DEFLATED = 8;
+const STORED_METHOD = 0;
+const DEFLATE_METHOD = 8;
 /** flag of names in UTF-8 */
-const FLAGS = 0x0800;
-const VERSION = 20;
+const UTF8_FLAG = 0x0800;
+const ZIP_VERSION = 20;
 /** 1 January 1980, because archives of the console contain no time */
-const DATE = 0x21;
+const DOS_DATE = 0x21;
 /** Maximum compression ratio, below the ratio of 100 from which on the service refuses an archive. */
 const RATIO_MAX = 50;
 
 /** Packs files into one archive. */
 export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
-  archiveOf(await Promise.all(members.map(pack)));
+  createArchive(await Promise.all(members.map(pack)));
 
 /** Combines packed files into one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
-export function archiveOf(packed: readonly PackedFile[]): Blob {
+export function createArchive(packed: readonly PackedFile[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const directory: Uint8Array<ArrayBuffer>[] = [];
   let offset = 0;
   for (const member of packed) {
     const name = new TextEncoder().encode(member.name);
-    const local = record([[4, 0x04034b50], [2, VERSION], ...describe(member, name.length), [2, 0]]);
+    const local = record([[4, 0x04034b50], [2, ZIP_VERSION], ...describe(member, name.length), [2, 0]]);
     directory.push(
       record([
         [4, 0x02014b50],
-        [2, VERSION],
-        [2, VERSION],
+        [2, ZIP_VERSION],
+        [2, ZIP_VERSION],
         ...describe(member, name.length),
-        ...[2, 2, 2, 2, 4].map((width): Field => [width as 2 | 4, 0]),
+        ...[2, 2, 2, 2, 4].map((width): RecordField => [width as 2 | 4, 0]),
         [4, offset],
       ]),
       name,
@@ -70,8 +70,8 @@ export async function pack({ name, bytes }: Member): Promise<PackedFile> {
     name,
     size: bytes.length,
     packed: isSmaller ? deflated : bytes,
-    method: isSmaller ? DEFLATED : STORED,
-    crc: crc32(bytes),
+    method: isSmaller ? DEFLATE_METHOD : STORED_METHOD,
+    crc: computeCrc32(bytes),
   };
 }
 
@@ -80,17 +80,17 @@ async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-type Field = readonly [width: 2 | 4, value: number];
+type RecordField = readonly [width: 2 | 4, value: number];
 
 /**
  * Returns the bytes shared by the header of a file and its directory entry, from the flags to the length of the name.
  */
-function describe({ method, crc, packed, size }: PackedFile, nameLength: number): readonly Field[] {
+function describe({ method, crc, packed, size }: PackedFile, nameLength: number): readonly RecordField[] {
   return [
-    [2, FLAGS],
+    [2, UTF8_FLAG],
     [2, method],
     [2, 0],
-    [2, DATE],
+    [2, DOS_DATE],
     [4, crc],
     [4, packed.length],
     [4, size],
@@ -98,7 +98,7 @@ function describe({ method, crc, packed, size }: PackedFile, nameLength: number)
   ];
 }
 
-function record(fields: readonly Field[]): Uint8Array<ArrayBuffer> {
+function record(fields: readonly RecordField[]): Uint8Array<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(fields.reduce((sum, [width]) => sum + width, 0)));
   let at = 0;
   for (const [width, value] of fields) {
@@ -110,14 +110,14 @@ function record(fields: readonly Field[]): Uint8Array<ArrayBuffer> {
 }
 
 const POLYNOMIAL = 0xedb88320;
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit++) value = (value & 1) === 1 ? (value >>> 1) ^ POLYNOMIAL : value >>> 1;
   return value;
 });
 
-function crc32(bytes: Uint8Array): number {
+function computeCrc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crc >>> 8) ^ TABLE[(crc ^ byte) & 0xff]!; // The table has 256 entries.
+  for (const byte of bytes) crc = (crc >>> 8) ^ CRC_TABLE[(crc ^ byte) & 0xff]!; // The table has 256 entries.
   return (crc ^ 0xffffffff) >>> 0;
 }

@@ -1,15 +1,15 @@
-import { RowList, rowsIn } from '../../components/form/row-list.js';
+import { RowList, listRows } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject } from '../../words/paths.js';
 import { TermsForm } from '../optimise/terms.js';
 import { useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
-const DERIVATION = ['derivation'] as const;
-const CONSTRAINTS = [...DERIVATION, 'constraints'] as const;
+const DERIVATION_PATH = ['derivation'] as const;
+const CONSTRAINTS_PATH = [...DERIVATION_PATH, 'constraints'] as const;
 
 /** Renders the settings of a derived index: the optimisation at each rebalance of the unchanged parent. */
 export function Derivation() {
@@ -17,17 +17,17 @@ export function Derivation() {
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
     follows: false,
   });
-  const value = draft.at(DERIVATION);
-  const parent = String(draft.at([...DERIVATION, 'source_index_id']));
+  const value = draft.at(DERIVATION_PATH);
+  const parent = String(draft.at([...DERIVATION_PATH, 'source_index_id']));
   return (
     <>
-      <Part title="Objective" aside={<a href={indexAddress(parent)}>optimised from {parent}</a>}>
+      <Part title="Objective" aside={<a href={formatIndexAddress(parent)}>optimised from {parent}</a>}>
         <TermsForm
           value={isObject(value) ? value : {}}
           findings={findings}
-          path={DERIVATION}
+          path={DERIVATION_PATH}
           datapoints={datapoints}
-          onChange={(terms) => draft.set(DERIVATION, terms)}
+          onChange={(terms) => draft.set(DERIVATION_PATH, terms)}
         />
       </Part>
       <Part title="Constraints" help="Always, unless changed: weights add up to 100%, and none is below 0">
@@ -35,16 +35,16 @@ export function Derivation() {
           {({ specs }) => (
             <RowList
               what="constraint"
-              rows={rowsIn(draft.at(CONSTRAINTS))}
+              rows={listRows(draft.at(CONSTRAINTS_PATH))}
               types={specs}
-              path={CONSTRAINTS}
+              path={CONSTRAINTS_PATH}
               findings={findings}
               datapoints={datapoints}
-              onChange={(rows) => draft.set(CONSTRAINTS, rows)}
+              onChange={(rows) => draft.set(CONSTRAINTS_PATH, rows)}
             />
           )}
         </Answered>
-        <Fields fields={definitions.fields.derivation} within={DERIVATION} />
+        <Fields fields={definitions.fields.derivation} within={DERIVATION_PATH} />
       </Part>
     </>
   );

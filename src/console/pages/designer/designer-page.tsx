@@ -12,26 +12,26 @@ import type { PageProps } from '../../state/page-props.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useExchanges } from '../../state/exchanges.js';
-import { parameter } from '../../state/place.js';
+import { getParameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useFields } from '../../state/fields.js';
 import { storeOfNew } from '../../state/new-index.js';
-import { useResource, world } from '../../state/resource.js';
+import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Conflict } from '../../components/conflict/conflict.js';
 import { Derivation } from './derivation.js';
 import {
-  bodyOf,
+  createBody,
   formatChanges,
   createDraft,
   keepDraft,
   readDraft,
-  newDocument,
+  createDocument,
   applyChanges,
   fillFromStore,
-  WorkshopContext,
+  DesignerContext,
   type Draft,
   useWorkshop,
 } from './draft.js';
@@ -40,7 +40,7 @@ import { Live } from './live.js';
 import { Overlay, createOverlayDocument } from './overlay.js';
 import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
 import { PendingChanges } from './pending-changes.js';
-import { idOf, loadIndex, useSaving, type OpenedIndex, type Saving } from './saving.js';
+import { getId, loadIndex, useSaving, type OpenedIndex, type SaveState } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
@@ -48,18 +48,18 @@ import './designer.css';
 /** Page with a form editor of an index definition and a live preview. */
 export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const beneath = id === null ? parameter('beneath') : null;
-  const template = id === null ? parameter('template') : null;
+  const beneath = id === null ? getParameter('beneath') : null;
+  const template = id === null ? getParameter('template') : null;
   // A new index takes dates and fields from the served store, so the form is initialised again once a store is served.
   const stores = useResource(id === null ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
   const wasServed = useRef(false);
   wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
   const isKnown = id !== null || (stores.data ?? stores.trouble) !== undefined;
   const opened = useResource(
-    isKnown ? `designer ${id} ${beneath} ${template} ${parameter('id')} ${wasServed.current}` : null,
+    isKnown ? `designer ${id} ${beneath} ${template} ${getParameter('id')} ${wasServed.current}` : null,
     (signal) => {
       if (id !== null) return loadIndex(id, signal);
-      if (template !== null) return loadTemplate(template, parameter('id'), signal);
+      if (template !== null) return loadTemplate(template, getParameter('id'), signal);
       return beneath === null ? createIndex(signal) : createOverlay(beneath, signal);
     },
     { follows: false },
@@ -89,7 +89,7 @@ async function createIndex(signal: AbortSignal): Promise<OpenedIndex> {
   ]);
   const { served, store } = storeOfNew(stores);
   const taken = new Set(indices.map(({ id }) => id));
-  const document = newDocument(taken, { start: served?.start ?? null, fields, store });
+  const document = createDocument(taken, { start: served?.start ?? null, fields, store });
   return { document, etag: null, isStored: false };
 }
 
@@ -98,8 +98,14 @@ async function createOverlay(beneath: string, signal: AbortSignal): Promise<Open
   return { document: createOverlayDocument(document), etag: null, isStored: false };
 }
 
+/** Returns the pages above the designer: the list of indices, and the index if it is stored. */
+const listPagesAbove = (id: string, isStored: boolean) => [
+  { address: '/', text: 'Indices' },
+  ...(isStored ? [{ address: formatIndexAddress(id), text: id }] : []),
+];
+
 /** Returns the members of a definition that determine the values of a formula. */
-function termsOf({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
+function getTerms({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
   return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // the service validates the values
 }
 
@@ -111,7 +117,7 @@ interface DesignerProps {
 
 function Designer({ opened, types, onReload }: DesignerProps) {
   const { document: first, isStored } = opened;
-  const id = idOf(opened);
+  const id = getId(opened);
   const { draft, left, discard } = useDraft(opened);
   const document = draft.document.value;
   const names = useNames(storeOf(document));
@@ -120,24 +126,24 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const absent = useAbsent(opened.beneath);
   const report = useOneAtATime(
     absent?.length === 0 ? JSON.stringify(document) : null,
-    () => service.value.call('validateIndex', { body: bodyOf(document) }),
-    world.value,
+    () => service.value.call('validateIndex', { body: createBody(document) }),
+    worldVersion.value,
   );
   const isValid = report.data?.valid === true && !report.isBehind && draft.unread.value === null;
   const [note, setNote] = useState('');
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
-  useRuleAt(parameter('at'));
+  useRuleAt(getParameter('at'));
   const refused = saving.trouble?.findings ?? [];
   const findings = [...(report.data?.findings ?? []), ...refused];
   return (
-    <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
+    <DesignerContext.Provider value={{ draft, types, findings, isStored, ...names }}>
       <FormulaTerms.Provider
-        value={{ functions: types.functions, request: termsOf(document), store: storeOf(document) }}
+        value={{ functions: types.functions, request: getTerms(document), store: storeOf(document) }}
       >
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
-          above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
+          above={listPagesAbove(id, isStored)}
           actions={
             <>
               <UndoButtons draft={draft} />
@@ -166,7 +172,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           </div>
         </Page>
       </FormulaTerms.Provider>
-    </WorkshopContext.Provider>
+    </DesignerContext.Provider>
   );
 }
 
@@ -212,12 +218,12 @@ interface DraftState {
 /** Keeps the draft in the address and in the tab's session storage until it is saved. */
 function useDraft(opened: OpenedIndex): DraftState {
   const { document: first, isStored } = opened;
-  const id = idOf(opened);
+  const id = getId(opened);
   // The initial values of a new index depend on the date and the store, so its address contains the whole document
   // instead of the changes.
   const base = isStored ? first : {};
   const written = useAddressed('draft');
-  const isBegunElsewhere = parameter('template') !== null;
+  const isBegunElsewhere = getParameter('template') !== null;
   const found = useMemo(() => {
     const own = applyChanges(base, written.text) ?? (isBegunElsewhere ? null : readDraft(id));
     return own === null || isStored ? own : fillFromStore(own, first);
@@ -246,7 +252,7 @@ function UnsavedBanner({ onDiscard }: { readonly onDiscard: () => void }) {
 
 interface SavedIndexProps {
   readonly id: string;
-  readonly saving: Saving;
+  readonly saving: SaveState;
   readonly mine: JsonObject;
   readonly note: string;
 }

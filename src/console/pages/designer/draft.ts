@@ -1,15 +1,15 @@
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { monthsBefore } from '../../words/dates.js';
+import { subtractMonths } from '../../words/dates.js';
 import type { Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
-import { jsonIn } from '../../state/addressed.js';
-import { parameter } from '../../state/place.js';
+import { parseJson } from '../../state/addressed.js';
+import { getParameter } from '../../state/place.js';
 import {
-  differences,
+  listDifferences,
   isObject,
-  pathText,
-  valueAt,
+  formatPath,
+  getValueAt,
   addValue,
   type Json,
   type JsonObject,
@@ -64,9 +64,9 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
   return {
     document,
     unread: signal<string | null>(null),
-    at: (path) => valueAt(document.value, path),
+    at: (path) => getValueAt(document.value, path),
     // Replacing a value inside an object returns an object.
-    set: (path, value) => change(addValue(document.value, path, value) as JsonObject, pathText(path)),
+    set: (path, value) => change(addValue(document.value, path, value) as JsonObject, formatPath(path)),
     replace: (next) => change(next),
     undo: () => step(before, after),
     redo: () => step(after, before),
@@ -87,7 +87,7 @@ export interface StoreFacts {
 }
 
 /** Context shared by all parts of the designer. */
-export interface Workshop {
+export interface DesignerState {
   readonly draft: Draft;
   readonly findings: readonly Finding[];
   readonly types: RuleTypes;
@@ -100,21 +100,21 @@ export interface Workshop {
 }
 
 /** Casts a draft to a request body; the service validates it. */
-export const bodyOf = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
+export const createBody = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
 
-export const WorkshopContext = createContext<Workshop | null>(null);
+export const DesignerContext = createContext<DesignerState | null>(null);
 
-export function useWorkshop(): Workshop {
-  const workshop = useContext(WorkshopContext);
+export function useWorkshop(): DesignerState {
+  const workshop = useContext(DesignerContext);
   if (workshop === null) throw new Error('a part of the designer stands outside of it');
   return workshop;
 }
 
 /** Returns the findings of the service at a path. */
-export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
-  findings.filter((finding) => finding.path === pathText(path));
+export const listFindingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
+  findings.filter((finding) => finding.path === formatPath(path));
 
-interface Market {
+interface StoreMarket {
   /** First date of the served store; null if no store is served. */
   readonly start: string | null;
   /** Datapoint names of the store. */
@@ -128,7 +128,7 @@ interface Market {
  * that rules have enough history. Weights are equal if the store has no sizes; returns are price returns if it has no
  * dividends.
  */
-export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }: Market): JsonObject => {
+export const createDocument = (taken: ReadonlySet<string>, { start, fields, store }: StoreMarket): JsonObject => {
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
   return {
@@ -143,19 +143,19 @@ export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }
     },
     id: `INDEX-${number}`,
     name: `Index ${number}`,
-    base_date: start === null ? '' : monthsBefore(start, -12),
+    base_date: start === null ? '' : subtractMonths(start, -12),
     ...(store === null ? {} : { store_id: store }),
   };
 };
 
-const OF_STORE = ['base_date', 'pipeline', 'store_id'] as const;
+const STORE_MEMBERS = ['base_date', 'pipeline', 'store_id'] as const;
 
 /** Fills a draft that was started before a store was served with the values that a new index takes from the store. */
 export function fillFromStore(draft: JsonObject, first: JsonObject): JsonObject {
   if (draft['base_date'] !== '') return draft;
-  const bare = newDocument(new Set(), { start: null, fields: [], store: null });
+  const bare = createDocument(new Set(), { start: null, fields: [], store: null });
   const isUntouched = (name: string) => JSON.stringify(draft[name]) === JSON.stringify(bare[name]);
-  const taken = OF_STORE.filter((name) => first[name] !== undefined && isUntouched(name));
+  const taken = STORE_MEMBERS.filter((name) => first[name] !== undefined && isUntouched(name));
   return { ...draft, ...Object.fromEntries(taken.map((name) => [name, first[name]])) };
 }
 
@@ -172,13 +172,15 @@ const INITIAL_DOCUMENT: JsonObject = {
 
 /** Formats the changes of a document since its opening for the address; null if there are none. */
 export function formatChanges(first: JsonObject, document: JsonObject): string | null {
-  const changes = differences(first, document).map(({ path, after }) => (after === undefined ? [path] : [path, after]));
+  const changes = listDifferences(first, document).map(({ path, after }) =>
+    after === undefined ? [path] : [path, after],
+  );
   return changes.length === 0 ? null : JSON.stringify(changes);
 }
 
 /** Applies the changes in an address to a document; returns null if the address contains no valid changes. */
 export function applyChanges(first: JsonObject, text: string | null): JsonObject | null {
-  const changes = jsonIn(text);
+  const changes = parseJson(text);
   if (!Array.isArray(changes)) return null;
   const changed = (changes as readonly Json[]).reduce<Json>((document, change) => {
     const [path, value] = Array.isArray(change) ? (change as readonly Json[]) : [];
@@ -187,25 +189,25 @@ export function applyChanges(first: JsonObject, text: string | null): JsonObject
   return isObject(changed) ? changed : null;
 }
 
-const KEPT = 'divisor.draft.';
+const DRAFT_KEY_PREFIX = 'divisor.draft.';
 
 /**
  * Returns the storage key of a draft. Drafts of new indices have separate keys by template or underlying index; an id
  * contains no colon.
  */
-const keyOf = (id: string): string =>
-  KEPT + (id === '' ? `new:${parameter('beneath') ?? parameter('template') ?? ''}` : id);
+const formatKey = (id: string): string =>
+  DRAFT_KEY_PREFIX + (id === '' ? `new:${getParameter('beneath') ?? getParameter('template') ?? ''}` : id);
 
 /**
  * Returns the draft stored in this tab; null if there is none.
  * @param id empty for a new index
  */
 export function readDraft(id: string): JsonObject | null {
-  const text = sessionStorage.getItem(keyOf(id));
+  const text = sessionStorage.getItem(formatKey(id));
   return text === null ? null : (JSON.parse(text) as JsonObject); // written by `keepDraft`
 }
 
 export function keepDraft(id: string, document: JsonObject | null): void {
-  if (document === null) sessionStorage.removeItem(keyOf(id));
-  else sessionStorage.setItem(keyOf(id), JSON.stringify(document));
+  if (document === null) sessionStorage.removeItem(formatKey(id));
+  else sessionStorage.setItem(formatKey(id), JSON.stringify(document));
 }

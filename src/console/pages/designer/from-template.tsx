@@ -1,7 +1,7 @@
 import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
-import { say } from '../../state/toasts.js';
+import { showToast } from '../../state/toasts.js';
 import { storeOfNew } from '../../state/new-index.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -44,7 +44,7 @@ export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) 
     for (const document of absent)
       // The service created the document.
       await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody });
-    say('good', `${ids} stored.`);
+    showToast('good', `${ids} stored.`);
     notifyChange();
   };
   return (

@@ -44,14 +44,14 @@ export function JsonEditor() {
   );
 }
 
-interface Read {
+interface ParseResult {
   readonly value?: Json;
   /** Text in the format of the editor. */
   readonly json?: string;
   readonly trouble: string | null;
 }
 
-function readJson(text: string): Read {
+function readJson(text: string): ParseResult {
   try {
     const value = JSON.parse(text) as Json;
     if (!isObject(value)) return { trouble: 'The definition must be an object.' };

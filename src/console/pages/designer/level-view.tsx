@@ -8,9 +8,9 @@ import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { percent } from '../../words/numbers.js';
+import { formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { bodyOf, useWorkshop } from './draft.js';
+import { createBody, useWorkshop } from './draft.js';
 
 interface LevelViewProps {
   /** True if the service has accepted the draft. */
@@ -19,7 +19,8 @@ interface LevelViewProps {
   readonly isUnchecked: boolean;
 }
 
-const sketch = (document: JsonObject) => service.value.call('sketchLevel', { body: { document: bodyOf(document) } });
+const sketch = (document: JsonObject) =>
+  service.value.call('sketchLevel', { body: { document: createBody(document) } });
 
 /** Renders the levels of the draft, the stored index and the underlying index over the last three years. */
 export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
@@ -34,7 +35,7 @@ export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
   const isChanged = stored.data !== undefined && JSON.stringify(stored.data.document) !== text;
   const lines = useMemo(
     () =>
-      linesOf([
+      createLines([
         { id: 'draft', label: 'This draft', colour: 1, level: own.data?.level },
         { id: 'stored', label: 'As stored', colour: 2, level: isChanged ? stored.data?.level : undefined },
         { id: 'beneath', label: beneath ?? '', colour: 3, level: underlying.data?.level },
@@ -93,21 +94,21 @@ function ExposureFigures({ sketch: { volatility, exposure }, target }: ExposureP
   const rangeOf = (values: readonly number[], digits: number) =>
     values.length === 0
       ? undefined
-      : `3 years: ${percent(Math.min(...values), digits)} to ${percent(Math.max(...values), digits)}`;
+      : `3 years: ${formatPercent(Math.min(...values), digits)} to ${formatPercent(Math.max(...values), digits)}`;
   return (
     <Metrics
       label="Figures of the exposure"
       metrics={[
-        { term: 'Target volatility', value: percent(target), note: 'per year' },
+        { term: 'Target volatility', value: formatPercent(target), note: 'per year' },
         {
           term: 'Realised',
-          value: percent(realised.at(-1)),
+          value: formatPercent(realised.at(-1)),
           note: rangeOf(realised, 1),
           help: 'Annualised volatility of this draft over the last 60 sessions',
         },
         {
           term: 'Exposure',
-          value: percent(held.at(-1), 1),
+          value: formatPercent(held.at(-1), 1),
           note: rangeOf(held, 0),
           help: 'Fraction in the underlying index after the last close; the rest is cash',
         },
@@ -133,7 +134,7 @@ function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }
               id: 'beneath',
               label: underlying.id,
               colour: 3,
-              values: dates.map((date) => valueOn(underlying.volatility, String(date))),
+              values: dates.map((date) => findValueOn(underlying.volatility, String(date))),
             },
           ]),
       ...(target === null
@@ -181,7 +182,7 @@ interface SketchedLevel {
 }
 
 /** Returns lines on the dates of all levels, each rebased to 100 at the first date on which all levels are known. */
-function linesOf(sketched: readonly SketchedLevel[]): {
+function createLines(sketched: readonly SketchedLevel[]): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
@@ -191,7 +192,7 @@ function linesOf(sketched: readonly SketchedLevel[]): {
   const shown = dates.filter((date) => date >= first);
   const reference = known.at(-1)?.id;
   const lines = known.map(({ id, label, colour, level }): Line => {
-    const values = shown.map((date) => valueOn(level, date));
+    const values = shown.map((date) => findValueOn(level, date));
     const base = values[0] ?? null;
     return {
       id,
@@ -206,7 +207,7 @@ function linesOf(sketched: readonly SketchedLevel[]): {
 }
 
 /** Returns the value on a date, or the last value before it; null if there is none. */
-function valueOn({ index, data }: NonNullable<SketchedLevel['level']>, date: string): number | null {
+function findValueOn({ index, data }: NonNullable<SketchedLevel['level']>, date: string): number | null {
   const at = index.findLastIndex((own) => own <= date);
   return at < 0 ? null : (data[at] ?? null);
 }

@@ -6,11 +6,11 @@ import { Findings } from '../../components/findings.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Wait } from '../../components/wait.js';
-import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
-import { bodyOf, useWorkshop } from './draft.js';
+import { createBody, useWorkshop } from './draft.js';
 import { Fold } from './fold.js';
 import { JsonEditor } from './json-editor.js';
 import { LevelView } from './level-view.js';
@@ -36,7 +36,7 @@ interface LiveProps {
 export function Live({ findings, isValid, start, end }: LiveProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
-  const asOf = parameter('on') ?? end;
+  const asOf = getParameter('on') ?? end;
   const isOverlay = document['overlay'] !== undefined;
   // An overlay has no selection, so only the level view shows its effect.
   const views = VIEWS.filter(({ value }) =>
@@ -45,7 +45,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   // On a telephone the strip would cover the form, so it is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const [first] = views;
-  const view = views.find(({ value }) => value === parameter('view'))?.value ?? first!.value;
+  const view = views.find(({ value }) => value === getParameter('view'))?.value ?? first!.value;
   const canPreview = isValid && asOf !== null;
   const urgent = findings.filter(({ severity }) => severity !== 'info');
   const others = findings.filter(({ severity }) => severity === 'info');
@@ -54,11 +54,11 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const isUnchecked = !isValid && isCurrent && asOf !== null;
   const text = JSON.stringify(document);
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
-    service.value.call('previewDocument', { body: { document: bodyOf(document), as_of: asOf } }),
+    service.value.call('previewDocument', { body: { document: createBody(document), as_of: asOf } }),
   );
   const compared = useOneAtATime(canPreview && view === 'change' && isStored ? `${asOf} ${text}` : null, () =>
     service.value.call('whatIf', {
-      body: { index_id: String(document['id']), changed: bodyOf(document), as_of: asOf },
+      body: { index_id: String(document['id']), changed: createBody(document), as_of: asOf },
     }),
   );
   return (
@@ -117,7 +117,7 @@ function DecisionDate({ asOf, start, end }: DecisionDateProps) {
 }
 
 interface AnswerProps<T> {
-  readonly latest: Latest<T>;
+  readonly latest: LatestRequest<T>;
   /** True if the draft is valid. If not, the displayed answer belongs to an earlier draft. */
   readonly isCurrent: boolean;
   readonly children: (data: T) => preact.ComponentChildren;

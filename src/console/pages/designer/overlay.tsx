@@ -5,12 +5,12 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { findingsAt, useWorkshop } from './draft.js';
+import { listFindingsAt, useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
-const OVERLAY = ['overlay'] as const;
-const TYPE = [...OVERLAY, 'type'] as const;
-const BENEATH = ['source_index_id'] as const;
+const OVERLAY_PATH = ['overlay'] as const;
+const TYPE_PATH = [...OVERLAY_PATH, 'type'] as const;
+const UNDERLYING_PATH = ['source_index_id'] as const;
 
 /** Renders the overlay type, its parameters and the underlying index. */
 export function Overlay() {
@@ -18,14 +18,14 @@ export function Overlay() {
   const types = useResource('overlay types', (signal) => service.value.call('listOverlayTypes', { signal }), {
     follows: false,
   });
-  const type = draft.at(TYPE);
+  const type = draft.at(TYPE_PATH);
   /** The types have different parameters, and a blend has parts in place of an index. */
   const choose = (chosen: string) => {
     const parameters = types.data?.overlays.find((one) => one.type === chosen)?.parameters ?? [];
     const { source_index_id: beneath, ...others } = draft.document.value;
     const parts =
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
-    const first = draft.at([...OVERLAY, 'parts', 0, 'index_id']);
+    const first = draft.at([...OVERLAY_PATH, 'parts', 0, 'index_id']);
     const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first };
     const proposed = isStored ? {} : rename(others, { from: String(type), to: chosen });
     draft.replace({
@@ -36,7 +36,7 @@ export function Overlay() {
     });
   };
   // The currency of a converted index is the target currency.
-  const into = draft.at([...OVERLAY, 'to']);
+  const into = draft.at([...OVERLAY_PATH, 'to']);
   useEffect(() => {
     if (!isStored && typeof into === 'string' && /^[A-Z]{3}$/.test(into)) draft.set(['currency'], into);
   }, [into]);
@@ -58,7 +58,7 @@ export function Overlay() {
                   help: spec?.help ?? null,
                 }}
                 value={type}
-                findings={findingsAt(findings, TYPE)}
+                findings={listFindingsAt(findings, TYPE_PATH)}
                 onChange={(chosen) => typeof chosen === 'string' && choose(chosen)}
               />
               {type !== 'blend' && (
@@ -70,9 +70,9 @@ export function Overlay() {
                     choices: known.indices.filter((id) => !isStored || id !== draft.at(['id'])),
                     isRequired: true,
                   }}
-                  value={draft.at(BENEATH)}
-                  findings={findingsAt(findings, BENEATH)}
-                  onChange={(chosen) => draft.set(BENEATH, chosen)}
+                  value={draft.at(UNDERLYING_PATH)}
+                  findings={listFindingsAt(findings, UNDERLYING_PATH)}
+                  onChange={(chosen) => draft.set(UNDERLYING_PATH, chosen)}
                 />
               )}
             </FieldGrid>
@@ -134,22 +134,22 @@ function createFirstMember(parameters: readonly ParameterSpec[]): JsonObject {
 function Parameters({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
   const { draft } = useWorkshop();
   const choice = findAlternative(parameters);
-  if (choice === undefined) return <Fields fields={parameters} within={OVERLAY} />;
+  if (choice === undefined) return <Fields fields={parameters} within={OVERLAY_PATH} />;
   const members = Object.keys(choice.members);
-  const isGiven = (name: string) => (draft.at([...OVERLAY, name]) ?? null) !== null;
+  const isGiven = (name: string) => (draft.at([...OVERLAY_PATH, name]) ?? null) !== null;
   const chosen = members.find(isGiven) ?? members[0]!; // an alternative has members
   const others = members.filter((name) => name !== chosen);
   // A document with several of the members is invalid; all their fields are shown, so that one can be removed.
   const hidden = new Set(others.filter((name) => !isGiven(name)));
   const at = parameters.findIndex(({ name }) => members.includes(name));
   const choose = (name: string) => {
-    const overlay = draft.at(OVERLAY);
+    const overlay = draft.at(OVERLAY_PATH);
     const kept = Object.entries(isObject(overlay) ? overlay : {}).filter(([own]) => !members.includes(own));
-    draft.set(OVERLAY, { ...Object.fromEntries(kept), [name]: choice.members[name]!.first }); // one of the members
+    draft.set(OVERLAY_PATH, { ...Object.fromEntries(kept), [name]: choice.members[name]!.first }); // one of the members
   };
   return (
     <>
-      <Fields fields={parameters.slice(0, at)} within={OVERLAY}>
+      <Fields fields={parameters.slice(0, at)} within={OVERLAY_PATH}>
         <Field
           spec={{
             name: choice.label,
@@ -164,7 +164,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
           onChange={(name) => typeof name === 'string' && choose(name)}
         />
       </Fields>
-      <Fields fields={parameters.slice(at).filter(({ name }) => !hidden.has(name))} within={OVERLAY} />
+      <Fields fields={parameters.slice(at).filter(({ name }) => !hidden.has(name))} within={OVERLAY_PATH} />
     </>
   );
 }

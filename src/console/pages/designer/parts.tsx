@@ -4,12 +4,12 @@ import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { rescueFocus } from '../../components/focus.js';
 import { FieldGrid } from '../../components/form/field.js';
-import { fieldOf, isApplicable, removeInapplicable, type FieldSpec } from '../../components/form/field-spec.js';
+import { createField, isApplicable, removeInapplicable, type FieldSpec } from '../../components/form/field-spec.js';
 import { Icon } from '../../components/icon.js';
-import { messageAt } from '../../words/findings.js';
+import { formatMessageAt } from '../../words/findings.js';
 import { isObject, addValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { DocumentField } from './document-field.js';
-import { findingsAt, useWorkshop } from './draft.js';
+import { listFindingsAt, useWorkshop } from './draft.js';
 
 interface PartProps {
   readonly title: string;
@@ -52,11 +52,11 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
   /** Values of deselected kinds, which are restored when a kind is selected again. */
   const left = useRef<JsonObject>({});
   /** Returns the ids of the stored watchlists and the id in the definition, even if that watchlist was deleted. */
-  const watchlistsOf = (named: Json | undefined) => [
+  const listWatchlists = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];
-  const specOf = (parameter: ParameterSpec): FieldSpec => {
-    const spec = fieldOf(parameter);
+  const createSpec = (parameter: ParameterSpec): FieldSpec => {
+    const spec = createField(parameter);
     switch (parameter.format) {
       case 'calendar':
         return {
@@ -78,7 +78,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
         return {
           ...spec,
           kind: 'choice',
-          choices: watchlistsOf(draft.at([...within, spec.name])),
+          choices: listWatchlists(draft.at([...within, spec.name])),
           link: NEW_WATCHLIST,
         };
       default:
@@ -108,7 +108,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
           ) : (
             <DocumentField
               key={parameter.name}
-              spec={specOf(parameter)}
+              spec={createSpec(parameter)}
               within={within}
               isDisabled={fixed.includes(parameter.name)}
               onChange={(next) => put(parameter.name, next)}
@@ -127,16 +127,16 @@ const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && typ
 function addFirstPart(changed: JsonObject, before: Json | undefined, fields: readonly ParameterSpec[]): JsonObject {
   const parts = fields.find(isParts);
   if (parts === undefined || changed[parts.name] !== undefined || !isApplicable(parts, fields, changed)) return changed;
-  return { ...changed, [parts.name]: [before ?? FRESH, FRESH] };
+  return { ...changed, [parts.name]: [before ?? INITIAL_UNIVERSE, INITIAL_UNIVERSE] };
 }
 
-const FRESH: JsonObject = { kind: 'all' };
+const INITIAL_UNIVERSE: JsonObject = { kind: 'all' };
 
 /** Maximum nesting of universes. */
 const DEPTH_MAX = 4;
 
 /** Returns the fields of a universe inside a set. At the maximum depth a universe cannot be a set. */
-const fieldsWithin = (fields: readonly ParameterSpec[], within: Path): readonly ParameterSpec[] => {
+const listFieldsWithin = (fields: readonly ParameterSpec[], within: Path): readonly ParameterSpec[] => {
   const parts = fields.find(isParts);
   if (parts === undefined || within.filter((step) => typeof step === 'number').length < DEPTH_MAX - 2) return fields;
   const sets = new Set(parts.when?.flatMap(({ kind = [] }) => kind));
@@ -160,15 +160,15 @@ function Universes({ fields, within, help }: UniversesProps) {
     <fieldset class="field-group">
       <legend>Universes</legend>
       {help !== null && <p class="field-help">{help}</p>}
-      {findingsAt(findings, within).map((finding) => (
+      {listFindingsAt(findings, within).map((finding) => (
         <p key={finding.code} class="down">
-          {messageAt(finding, 'of', 'Universes')}
+          {formatMessageAt(finding, 'of', 'Universes')}
         </p>
       ))}
       {rows.map((_, at) => (
         // The key changes when a row is removed, so that remembered values of other kinds stay with their row.
         <div key={`${removed} ${at}`} class="field-row" role="group" aria-label={`Universe ${at + 1}`}>
-          <Fields fields={fieldsWithin(fields, within)} within={[...within, at]} />
+          <Fields fields={listFieldsWithin(fields, within)} within={[...within, at]} />
           <Button
             kind="bare"
             aria-label={`Remove universe ${at + 1}`}
@@ -182,7 +182,7 @@ function Universes({ fields, within, help }: UniversesProps) {
           </Button>
         </div>
       ))}
-      <Button onClick={() => draft.set([...within, rows.length], FRESH)}>
+      <Button onClick={() => draft.set([...within, rows.length], INITIAL_UNIVERSE)}>
         <Icon name="plus" /> Add a universe
       </Button>
     </fieldset>
@@ -190,20 +190,24 @@ function Universes({ fields, within, help }: UniversesProps) {
 }
 
 /** Rarely used fields of the index, which have defaults. */
-const RARE: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
+const RARE_FIELDS: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
 
 /** Folded fields: they do not affect the level, or the served store is their default. */
-const FOLDED: ReadonlySet<string> = new Set(['store_id', 'description', 'tags']);
+const FOLDED_FIELDS: ReadonlySet<string> = new Set(['store_id', 'description', 'tags']);
 
 export function Identity() {
   const { isStored, types } = useWorkshop();
-  const fields = types.fields.index.filter(({ name }) => !RARE.has(name));
+  const fields = types.fields.index.filter(({ name }) => !RARE_FIELDS.has(name));
   return (
     <Part title="Index">
-      <Fields fields={fields.filter(({ name }) => !FOLDED.has(name))} within={[]} fixed={isStored ? ['id'] : []} />
+      <Fields
+        fields={fields.filter(({ name }) => !FOLDED_FIELDS.has(name))}
+        within={[]}
+        fixed={isStored ? ['id'] : []}
+      />
       <details class="field-more">
         <summary>Description, tags and data store</summary>
-        <Fields fields={fields.filter(({ name }) => FOLDED.has(name))} within={[]} />
+        <Fields fields={fields.filter(({ name }) => FOLDED_FIELDS.has(name))} within={[]} />
       </details>
     </Part>
   );
@@ -216,7 +220,7 @@ export function Precision() {
       <summary>
         <h2>Base market value and rounding</h2>
       </summary>
-      <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE.has(name))} within={[]} />
+      <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE_FIELDS.has(name))} within={[]} />
     </details>
   );
 }

@@ -8,15 +8,15 @@ import { ChangeTable } from '../../components/versions/change-table.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { computeDefinitionsOn } from '../../words/amendments.js';
 import { isDate } from '../../words/dates.js';
-import { pathWords } from '../../words/labels.js';
+import { formatPathLabel } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
-import { differences, type Difference, type JsonObject } from '../../words/paths.js';
-import type { Pending, Saving } from './saving.js';
+import { listDifferences, type Difference, type JsonObject } from '../../words/paths.js';
+import type { PendingChange, SaveState } from './saving.js';
 
 interface PendingChangesProps {
   readonly id: string;
-  readonly pending: Pending;
-  readonly saving: Saving;
+  readonly pending: PendingChange;
+  readonly saving: SaveState;
   /** Reason for the change, stored with the version. */
   readonly note: string;
 }
@@ -46,8 +46,8 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
       {fixed.length > 0 && (
         <Banner kind="warning" title="Some fields cannot change from a date.">
           <p>
-            {fixed.map(({ path }) => pathWords(path, after)).join('; ')}. Discard these changes to amend the index from
-            a date.
+            {fixed.map(({ path }) => formatPathLabel(path, after)).join('; ')}. Discard these changes to amend the index
+            from a date.
           </p>
         </Banner>
       )}
@@ -57,7 +57,7 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
           names={['effective_from', 'announced', 'rebalance', 'reason']}
           changes={{ rebalance: { label: 'Rebalance at once', otherwise: false } }}
           value={terms}
-          findings={lateFinding(date, published.through)}
+          findings={createLateFinding(date, published.through)}
           onChange={setTerms}
         />
       )}
@@ -110,9 +110,9 @@ function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
 }
 
 /** Returns the fields that an amendment on a date would change, given earlier amendments. */
-function listAmendedFields(date: string, pending: Pending): readonly Difference[] {
+function listAmendedFields(date: string, pending: PendingChange): readonly Difference[] {
   const { inForce, amended } = computeDefinitionsOn(date, pending);
-  return differences(inForce, amended);
+  return listDifferences(inForce, amended);
 }
 
 const changeOf = ({ path, before, after }: Difference): DocumentChange => ({
@@ -122,7 +122,7 @@ const changeOf = ({ path, before, after }: Difference): DocumentChange => ({
   after: after ?? null,
 });
 
-const lateFinding = (date: string | null, through: string): readonly Finding[] =>
+const createLateFinding = (date: string | null, through: string): readonly Finding[] =>
   date === null || date > through
     ? []
     : [

@@ -7,8 +7,8 @@ import { labelWithName } from '../../components/name-column.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { useNames } from '../../state/names.js';
 import { isSameFinding } from '../../words/findings.js';
-import { change, count, percent } from '../../words/numbers.js';
-import { rowWords } from '../optimise/measures.js';
+import { formatChange, formatCount, formatPercent } from '../../words/numbers.js';
+import { formatRow } from '../optimise/measures.js';
 import { useWorkshop } from './draft.js';
 
 /** Number of securities in a list. */
@@ -24,9 +24,9 @@ export const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewRe
     : [
         {
           term: 'Headroom',
-          value: percent(limits.headroom),
+          value: formatPercent(limits.headroom),
           help: 'Distance of the target weights to the nearest bound; negative if a bound is exceeded',
-          note: before === undefined ? limits.rule.replaceAll('_', ' ') : `before ${percent(before.headroom)}`,
+          note: before === undefined ? limits.rule.replaceAll('_', ' ') : `before ${formatPercent(before.headroom)}`,
         },
       ];
 
@@ -54,6 +54,7 @@ export function Preview({ preview, shown }: PreviewProps) {
     limits,
   } = preview;
   const held = assets.filter(isHeld);
+  const decided = date === null ? 'no data' : `decided on ${date}`;
   const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
   const facts = useNames(
     held.slice(0, SHOWN).map(({ identifier }) => identifier),
@@ -64,11 +65,15 @@ export function Preview({ preview, shown }: PreviewProps) {
       <Metrics
         label="Figures of the preview"
         metrics={[
-          { term: 'Constituents', value: count(held.length), note: date === null ? 'no data' : `decided on ${date}` },
+          { term: 'Constituents', value: formatCount(held.length), note: decided },
           ...(solve === null
             ? [
-                { term: 'Sum of weights', value: percent(total) },
-                { term: 'Moved by caps', value: percent(moved), help: 'Weight moved away from capped constituents' },
+                { term: 'Sum of weights', value: formatPercent(total) },
+                {
+                  term: 'Moved by caps',
+                  value: formatPercent(moved),
+                  help: 'Weight moved away from capped constituents',
+                },
               ]
             : solvedFigures(solve, assets.length)),
           ...headroomOf(limits),
@@ -84,7 +89,7 @@ export function Preview({ preview, shown }: PreviewProps) {
           value: weight ?? 0,
         }))}
         isPlain
-        format={(value) => percent(value)}
+        format={(value) => formatPercent(value)}
       />
       {solve !== null && <Moves from={solve.source_index_id} assets={assets} />}
       {solve !== null && (
@@ -102,12 +107,16 @@ type Solve = NonNullable<PreviewResponse['solve']>;
 
 /** Returns the figures of an optimisation. A figure of the parent is added where it differs. */
 const solvedFigures = ({ before, after }: Solve, candidates: number) => [
-  { term: 'Candidates', value: count(candidates) },
-  { term: 'Tracking error', value: percent(after.tracking_error), help: 'Expected, annualised, against the parent' },
-  { term: 'Volatility', value: percent(after.volatility), note: `parent ${percent(before.volatility)}` },
+  { term: 'Candidates', value: formatCount(candidates) },
+  {
+    term: 'Tracking error',
+    value: formatPercent(after.tracking_error),
+    help: 'Expected, annualised, against the parent',
+  },
+  { term: 'Volatility', value: formatPercent(after.volatility), note: `parent ${formatPercent(before.volatility)}` },
   {
     term: 'Active share',
-    value: percent(after.turnover),
+    value: formatPercent(after.turnover),
     help: 'Half the sum of absolute differences of weights from the parent',
   },
 ];
@@ -121,8 +130,8 @@ function bindingWords(labels: readonly string[]): string {
   }
   return [...groups]
     .map(([row, names]) => {
-      if (names.length === 0) return rowWords(row);
-      return `${rowWords(row)} (${names.length > NAMED_MAX ? `${names.length} securities` : names.join(', ')})`;
+      if (names.length === 0) return formatRow(row);
+      return `${formatRow(row)} (${names.length > NAMED_MAX ? `${names.length} securities` : names.join(', ')})`;
     })
     .join('; ');
 }
@@ -146,7 +155,7 @@ function Moves({ from, assets }: { readonly from: string; readonly assets: Previ
           label: weight === null ? `${identifier} (not held)` : identifier,
           value: by!, // non-null after the filter
         }))}
-        format={(value) => change(value)}
+        format={(value) => formatChange(value)}
       />
     </>
   );

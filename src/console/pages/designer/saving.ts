@@ -1,14 +1,14 @@
 import { DivisorError, type BenchmarkStatement } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
-import { go, setParameters } from '../../state/place.js';
+import { navigate, setParameters } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { indexAddress } from '../../words/addresses.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { showToast } from '../../state/toasts.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { sortChanges, addAmendment, type SortedChanges } from '../../words/amendments.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { ConcurrentChange } from '../../components/conflict/conflict.js';
-import { bodyOf, keepDraft, type Draft } from './draft.js';
+import { createBody, keepDraft, type Draft } from './draft.js';
 
 /** The edited definition: a stored definition with its ETag, or a new definition with the ETag null. */
 export interface OpenedIndex {
@@ -20,7 +20,7 @@ export interface OpenedIndex {
 }
 
 /** Returns the id of the stored document; empty for a new index. */
-export const idOf = ({ document, isStored }: OpenedIndex): string => (isStored ? String(document['id']) : '');
+export const getId = ({ document, isStored }: OpenedIndex): string => (isStored ? String(document['id']) : '');
 
 export async function loadIndex(id: string, signal?: AbortSignal): Promise<OpenedIndex> {
   const { answer, etag } = await service.value.callWithEtag('getIndex', { params: { index_id: id }, signal });
@@ -35,20 +35,20 @@ interface SavingInput {
 }
 
 /** Changes of a definition with published closes. They apply from a date or to the whole history. */
-export interface Pending extends SortedChanges {
+export interface PendingChange extends SortedChanges {
   readonly before: JsonObject;
   readonly after: JsonObject;
-  readonly published: Published;
+  readonly published: PublishedIndex;
 }
 
-type Published = NonNullable<BenchmarkStatement['publication']>;
+type PublishedIndex = NonNullable<BenchmarkStatement['publication']>;
 
-export interface Saving {
+export interface SaveState {
   readonly isSaving: boolean;
   readonly trouble: Trouble | null;
   readonly clash: ConcurrentChange | null;
   /** Changes for which the user must choose a date or the whole history; null if there are none. */
-  readonly pending: Pending | null;
+  readonly pending: PendingChange | null;
   /**
    * Saves the draft.
    * @param note reason of the change, stored with the version
@@ -71,26 +71,26 @@ export interface Saving {
  * Returns the state and actions of saving. A save replaces only the version that was reviewed. If another version was
  * saved in the meantime, both versions are shown.
  */
-export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
+export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
   const [isSaving, setSaving] = useState(false);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<ConcurrentChange | null>(null);
   const [seen, setSeen] = useState(opened);
-  const [pending, setPending] = useState<Pending | null>(null);
+  const [pending, setPending] = useState<PendingChange | null>(null);
   // Findings of the last save do not apply to a changed draft.
   const text = JSON.stringify(draft.document.value);
   useEffect(() => setTrouble(null), [text]);
 
   async function put(document: JsonObject, etag: string | null, why: string): Promise<void> {
-    const body = bodyOf(document);
+    const body = createBody(document);
     const note = why === '' ? undefined : why;
     if (!opened.isStored) await service.value.call('createIndex', { body, note });
     else
       await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined, note });
     keepDraft(opened.isStored ? body.id : '', null);
     notifyChange();
-    say('good', `${body.id} was saved.`);
-    go(indexAddress(body.id));
+    showToast('good', `${body.id} was saved.`);
+    navigate(formatIndexAddress(body.id));
   }
 
   /** Runs the requests of a save, and shows the error if one is refused. */
@@ -100,7 +100,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     try {
       await requests();
     } catch (thrown) {
-      const told = troubleOf(thrown);
+      const told = createTrouble(thrown);
       const message = `${told.message} The change may not have been saved. Save again when the service is available.`;
       setTrouble(told.code === null && told.retrySeconds !== null ? { ...told, message } : told);
     }
@@ -114,7 +114,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const store = (document: JsonObject, over: OpenedIndex, note: string) =>
     put(document, over.etag, note).catch(async (thrown: unknown) => {
       if (!(thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED')) throw thrown;
-      const { document: theirs, etag } = await loadIndex(idOf(opened));
+      const { document: theirs, etag } = await loadIndex(getId(opened));
       setPending(null);
       setClash({ base: over.document, theirs, etag });
     });
@@ -122,7 +122,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   /** Stores a change that affects no published close. For other changes, asks the user to choose. */
   const storeOrAsk = (document: JsonObject, over: OpenedIndex, note: string) =>
     attemptSave(async () => {
-      const asked = opened.isStored ? await loadPendingChanges(idOf(opened), over.document, document) : null;
+      const asked = opened.isStored ? await loadPendingChanges(getId(opened), over.document, document) : null;
       if (asked === null) await store(document, over, note);
       else setPending(asked);
     });
@@ -151,7 +151,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
       void storeOrAsk(document, over, note);
     },
     takeTheirs() {
-      keepDraft(idOf(opened), null);
+      keepDraft(getId(opened), null);
       setParameters({ draft: null });
       setClash(null);
       onReload();
@@ -160,7 +160,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
 }
 
 /** Returns the changes that affect published closes; null if there are none. */
-async function loadPendingChanges(id: string, before: JsonObject, after: JsonObject): Promise<Pending | null> {
+async function loadPendingChanges(id: string, before: JsonObject, after: JsonObject): Promise<PendingChange | null> {
   const { publication: published } = await service.value.call('getStatement', { params: { index_id: id } });
   if (published === null) return null;
   const changes = sortChanges(before, after, published.through);

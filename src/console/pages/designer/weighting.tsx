@@ -1,20 +1,20 @@
 import { Field } from '../../components/form/field.js';
 import { isObject } from '../../words/paths.js';
-import { findingsAt, useWorkshop } from './draft.js';
+import { listFindingsAt, useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
-const WEIGHTING = ['pipeline', 'weighting'] as const;
+const WEIGHTING_PATH = ['pipeline', 'weighting'] as const;
 
 /** Renders the weighting of the selected securities. */
 export function Weighting() {
   const { draft, types, findings } = useWorkshop();
-  const type = draft.at([...WEIGHTING, 'type']);
+  const type = draft.at([...WEIGHTING_PATH, 'type']);
   const spec = types.weighting.find((known) => known.type === type);
   /** Weighting classes have different parameters; all classes share the limits. */
   const choose = (chosen: string) => {
-    const before = draft.at(WEIGHTING);
+    const before = draft.at(WEIGHTING_PATH);
     const { params: _, ...limits } = isObject(before) ? before : {};
-    draft.set(WEIGHTING, { ...limits, type: chosen });
+    draft.set(WEIGHTING_PATH, { ...limits, type: chosen });
   };
   return (
     <Part title="Weighting">
@@ -29,11 +29,11 @@ export function Weighting() {
           help: spec?.help ?? null,
         }}
         value={type}
-        findings={findingsAt(findings, [...WEIGHTING, 'type'])}
+        findings={listFindingsAt(findings, [...WEIGHTING_PATH, 'type'])}
         onChange={(value) => typeof value === 'string' && choose(value)}
       />
-      <Fields fields={spec?.parameters ?? []} within={[...WEIGHTING, 'params']} />
-      <Fields fields={types.fields.weighting} within={WEIGHTING} />
+      <Fields fields={spec?.parameters ?? []} within={[...WEIGHTING_PATH, 'params']} />
+      <Fields fields={types.fields.weighting} within={WEIGHTING_PATH} />
     </Part>
   );
 }

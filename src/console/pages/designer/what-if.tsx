@@ -2,7 +2,7 @@ import type { WhatIfResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
-import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { formatChange, formatCount, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { headroomOf, SHOWN } from './preview.js';
 
 const CALLS = {
@@ -27,13 +27,17 @@ export function WhatIf({
       <Metrics
         label="Effect of the change"
         metrics={[
-          { term: 'Turnover', value: percent(turnover), help: 'One-way, from the stored definition to this one' },
-          { term: 'Constituents', value: count(after.constituents), note: `before ${count(before.constituents)}` },
-          { term: 'Largest', value: percent(after.largest), note: `before ${percent(before.largest)}` },
+          { term: 'Turnover', value: formatPercent(turnover), help: 'One-way, from the stored definition to this one' },
+          {
+            term: 'Constituents',
+            value: formatCount(after.constituents),
+            note: `before ${formatCount(before.constituents)}`,
+          },
+          { term: 'Largest', value: formatPercent(after.largest), note: `before ${formatPercent(before.largest)}` },
           {
             term: 'Effective',
-            value: decimal(after.effective_assets, 1),
-            note: `before ${decimal(before.effective_assets, 1)}`,
+            value: formatDecimal(after.effective_assets, 1),
+            note: `before ${formatDecimal(before.effective_assets, 1)}`,
           },
           ...(before.cause === null && after.cause === null
             ? []
@@ -68,15 +72,15 @@ export function WhatIf({
                   {identifier} {from === 0 && <Badge kind="good">in</Badge>}
                   {to === 0 && <Badge kind="bad">out</Badge>}
                 </th>
-                <td>{percent(from)}</td>
-                <td>{percent(to)}</td>
-                <td class={signClass(by)}>{change(by)}</td>
+                <td>{formatPercent(from)}</td>
+                <td>{formatPercent(to)}</td>
+                <td class={getSignClass(by)}>{formatChange(by)}</td>
               </tr>
             ))}
           </tbody>
         </table>
       )}
-      {moves.length > 2 * SHOWN && <p class="quiet">and {count(moves.length - 2 * SHOWN)} smaller changes</p>}
+      {moves.length > 2 * SHOWN && <p class="quiet">and {formatCount(moves.length - 2 * SHOWN)} smaller changes</p>}
     </>
   );
 }

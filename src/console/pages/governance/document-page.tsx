@@ -2,19 +2,19 @@ import { Editor, type EditedDocument } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { KindList } from '../../components/form/kind-list.js';
 import { ReadOnly } from '../../components/form/read-only.js';
-import { lazy } from '../../components/lazy.js';
-import { rowsIn } from '../../components/form/row-list.js';
+import { createLazyComponent } from '../../components/lazy.js';
+import { listRows } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
-import { governanceAddress } from '../../words/addresses.js';
-import { count } from '../../words/numbers.js';
+import { formatGovernanceAddress } from '../../words/addresses.js';
+import { formatCount } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Deliveries } from '../schedules/deliveries.js';
 import type { Family } from './documents.js';
@@ -43,7 +43,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           title={id ?? `New ${kind}`}
           above={[
             { address: '/console/governance', text: 'Governance' },
-            { address: governanceAddress(part), text: REGISTERS[part].title },
+            { address: formatGovernanceAddress(part), text: REGISTERS[part].title },
           ]}
           scope={scope}
           idMember={idMember}
@@ -53,10 +53,10 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           save={write}
           remove={() => remove(id ?? '')}
           onSaved={(document) => {
-            go(governanceAddress(part, String(document[idMember])));
+            navigate(formatGovernanceAddress(part, String(document[idMember])));
             opened.reload();
           }}
-          onRemoved={() => go(governanceAddress(part))}
+          onRemoved={() => navigate(formatGovernanceAddress(part))}
           onReload={opened.reload}
         >
           {(edited) => (
@@ -77,7 +77,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
   );
 }
 
-const Markdown = lazy('the preview', async () => (await import('./markdown.js')).Markdown);
+const Markdown = createLazyComponent('the preview', async () => (await import('./markdown.js')).Markdown);
 
 /** Renders the Markdown of a document as it is displayed. */
 const Preview = ({ text }: { readonly text: unknown }) =>
@@ -88,7 +88,7 @@ const Preview = ({ text }: { readonly text: unknown }) =>
   );
 
 /** Returns the names of the exported tables and of the rendered reports. */
-const tablesOf = (schemas: Schemas | undefined): readonly string[] => [
+const listTables = (schemas: Schemas | undefined): readonly string[] => [
   ...(schemas?.['ExportedFileInput']?.properties?.['table']?.enum ?? []),
   'report',
 ];
@@ -107,7 +107,7 @@ function Form({ edited, family, isStored }: FormProps) {
   const { idMember, schema, lists } = family;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
-  const tables = tablesOf(useSchemas().data);
+  const tables = listTables(useSchemas().data);
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
   return (
     <>
@@ -140,13 +140,13 @@ function Form({ edited, family, isStored }: FormProps) {
         <Section key={name} title={`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}>
           <KindList
             what={what}
-            rows={rowsIn(document[name])}
+            rows={listRows(document[name])}
             member="type"
             schemaOf={(schemas) => schemas[schema]?.properties?.[name]?.items ?? {}}
             path={[name]}
             findings={findings}
-            rare={RARE}
-            changesOf={() => CHANGES}
+            rare={RARE_FIELDS}
+            changesOf={() => FIELD_CHANGES}
             fresh={() => ({})}
             onChange={(rows) => set({ ...document, [name]: rows })}
           />
@@ -157,9 +157,9 @@ function Form({ edited, family, isStored }: FormProps) {
 }
 
 /** Fields that only few delivery targets need. */
-const RARE = ['tables', 'path', 'checksum', 'region', 'endpoint'];
+const RARE_FIELDS = ['tables', 'path', 'checksum', 'region', 'endpoint'];
 
-const CHANGES = { url: { label: 'Address', isWide: true } };
+const FIELD_CHANGES = { url: { label: 'Address', isWide: true } };
 
 const useDeliveries = (client: string) =>
   useResource(`sent to ${client}`, (signal) =>
@@ -176,27 +176,27 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
     (latest, { date }) => (date > (latest ?? '') ? date : latest),
     null,
   );
-  const entitled = rowsIn(document['entitlements']).map(({ indices }) =>
+  const entitled = listRows(document['entitlements']).map(({ indices }) =>
     Array.isArray(indices) && indices.length > 0 ? indices.join(', ') : 'every index',
   );
-  const targets = rowsIn(document['targets']);
+  const targets = listRows(document['targets']);
   return (
     <Metrics
       label={`Figures of ${client}`}
       metrics={[
         { term: 'Delivery', value: document['enabled'] === false ? 'disabled' : 'enabled' },
         { term: 'Latest delivery', value: last ?? 'none yet', note: 'session of the files' },
-        { term: 'Delivered files', value: count(done), note: 'of the latest sessions' },
+        { term: 'Delivered files', value: formatCount(done), note: 'of the latest sessions' },
         {
           term: 'Open files',
-          value: count(files.length - done),
+          value: formatCount(files.length - done),
           note: 'not delivered yet',
           kind: files.length > done ? 'down' : '',
         },
         { term: 'Entitled to', value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].join('; ') },
         {
           term: 'Targets',
-          value: count(targets.length),
+          value: formatCount(targets.length),
           note:
             targets.map(({ name, type }) => `${String(name)} (${String(type ?? 'folder')})`).join(', ') || undefined,
         },

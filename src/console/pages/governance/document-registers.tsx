@@ -1,34 +1,37 @@
 import type { Client, ListedClient, Procedure } from '#clients/typescript/divisor.js';
-import { Badge, type Kind } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { Entries } from '../../components/entries.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
-import { numeric } from '../../components/table/columns.js';
+import { createNumericColumn } from '../../components/table/columns.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
-import { governanceAddress } from '../../words/addresses.js';
-import { count, countValues, NONE } from '../../words/numbers.js';
+import { formatGovernanceAddress } from '../../words/addresses.js';
+import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
 import type { Register } from './register.js';
 import { SentFiles } from './sent-files.js';
 
 const add = (part: string, text: string) => (
-  <LinkButton kind="main" href={governanceAddress(part, 'new')}>
+  <LinkButton kind="main" href={formatGovernanceAddress(part, 'new')}>
     <Icon name="plus" /> {text}
   </LinkButton>
 );
 
 /** Indices to which a document applies: the listed indices, or all. */
-const indicesText = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
+const formatIndices = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
 
 /** Returns the state of delivery to a client. Delivery requires an entitlement and a destination. */
-function clientState({ enabled, entitlements, targets }: Client): { readonly text: string; readonly kind: Kind } {
+function getClientState({ enabled, entitlements, targets }: Client): {
+  readonly text: string;
+  readonly kind: BadgeKind;
+} {
   if (!enabled) return { text: 'disabled', kind: 'plain' };
   if (entitlements.length === 0) return { text: 'not entitled', kind: 'warning' };
   return targets.length === 0 ? { text: 'no target', kind: 'warning' } : { text: 'enabled', kind: 'good' };
 }
 
-export const clients: Register<ListedClient> = {
+export const clientsRegister: Register<ListedClient> = {
   title: 'Clients',
   help: 'Who receives files: the indices and tables that each is entitled to, and where they are delivered.',
   guide: 'clients',
@@ -38,7 +41,7 @@ export const clients: Register<ListedClient> = {
   sort: { column: 'id', direction: 'asc' },
   read: async (_, signal) => (await service.value.call('listClients', { signal })).clients,
   keyOf: ({ client_id: id }) => id,
-  addressOf: ({ client_id: id }) => governanceAddress('clients', id),
+  addressOf: ({ client_id: id }) => formatGovernanceAddress('clients', id),
   searchIn: ({ client_id: id, name, targets }) => `${id} ${name} ${targets.map((target) => target.name).join(' ')}`,
   actions: () => may('publish') && add('clients', 'New client'),
   sumsOf(rows) {
@@ -50,19 +53,23 @@ export const clients: Register<ListedClient> = {
     const today = sent.filter(({ date }) => date === newest);
     const sum = (of: (row: (typeof sent)[number]) => number) => today.reduce((all, row) => all + of(row), 0);
     const open = sum(({ files, delivered }) => files - delivered);
-    const ready = rows.filter((row) => clientState(row).kind === 'good').length;
-    const incomplete = rows.filter((row) => clientState(row).kind === 'warning').length;
+    const ready = rows.filter((row) => getClientState(row).kind === 'good').length;
+    const incomplete = rows.filter((row) => getClientState(row).kind === 'warning').length;
     return [
-      { term: 'Clients', value: count(rows.length), note: `${count(ready)} can receive files` },
+      { term: 'Clients', value: formatCount(rows.length), note: `${formatCount(ready)} can receive files` },
       {
         term: 'Incomplete',
-        value: count(incomplete),
+        value: formatCount(incomplete),
         kind: incomplete > 0 ? 'down' : '',
         note: 'no target or entitlement',
       },
-      { term: 'Latest session', value: newest ?? NONE, note: `${countValues(today.length, 'client')} with files` },
-      { term: 'Delivered files', value: count(sum(({ delivered }) => delivered)), note: 'of the latest session' },
-      { term: 'Open files', value: count(open), kind: open > 0 ? 'down' : '', note: 'not delivered yet' },
+      {
+        term: 'Latest session',
+        value: newest ?? MISSING_TEXT,
+        note: `${countValues(today.length, 'client')} with files`,
+      },
+      { term: 'Delivered files', value: formatCount(sum(({ delivered }) => delivered)), note: 'of the latest session' },
+      { term: 'Open files', value: formatCount(open), kind: open > 0 ? 'down' : '', note: 'not delivered yet' },
     ];
   },
   below: (rows) => <SentFiles clients={rows} />,
@@ -84,8 +91,8 @@ export const clients: Register<ListedClient> = {
       id: 'enabled',
       title: 'Delivery',
       width: 98,
-      value: (row) => clientState(row).text,
-      show: (row) => <Badge kind={clientState(row).kind}>{clientState(row).text}</Badge>,
+      value: (row) => getClientState(row).text,
+      show: (row) => <Badge kind={getClientState(row).kind}>{getClientState(row).text}</Badge>,
     },
     {
       id: 'latest',
@@ -102,7 +109,7 @@ export const clients: Register<ListedClient> = {
       grow: 2,
       priority: 3,
       value: ({ entitlements }) =>
-        entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => indicesText(indices)).join(', '),
+        entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => formatIndices(indices)).join(', '),
     },
     {
       id: 'targets',
@@ -127,14 +134,14 @@ function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }
         <Badge kind="good">{countValues(files, 'file')}</Badge>
       ) : (
         <Badge kind="bad" title={`${countValues(files - delivered, 'file')} not delivered`}>
-          {count(files - delivered)} open
+          {formatCount(files - delivered)} open
         </Badge>
       )}
     </>
   );
 }
 
-export const procedures: Register<Procedure> = {
+export const proceduresRegister: Register<Procedure> = {
   title: 'Procedures',
   help: 'Documents of the administrator, such as cessation or complaints. Benchmark statements contain those of their index.',
   guide: 'governance',
@@ -144,16 +151,16 @@ export const procedures: Register<Procedure> = {
   sort: { column: 'id', direction: 'asc' },
   read: async (_, signal) => (await service.value.call('listProcedures', { signal })).procedures,
   keyOf: ({ procedure_id: id }) => id,
-  addressOf: ({ procedure_id: id }) => governanceAddress('procedures', id),
+  addressOf: ({ procedure_id: id }) => formatGovernanceAddress('procedures', id),
   searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
   actions: () => may('write') && add('procedures', 'New procedure'),
   sumsOf(rows) {
     const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
     return [
-      { term: 'Procedures', value: count(rows.length) },
-      { term: 'Kinds', value: count(new Set(rows.map(({ kind }) => kind)).size) },
-      { term: 'Of every index', value: count(rows.filter(({ indices }) => indices === null).length) },
-      { term: 'Next review by', value: due[0] ?? NONE, note: due.length === 0 ? 'no date is set' : '' },
+      { term: 'Procedures', value: formatCount(rows.length) },
+      { term: 'Kinds', value: formatCount(new Set(rows.map(({ kind }) => kind)).size) },
+      { term: 'Of every index', value: formatCount(rows.filter(({ indices }) => indices === null).length) },
+      { term: 'Next review by', value: due[0] ?? MISSING_TEXT, note: due.length === 0 ? 'no date is set' : '' },
     ];
   },
   below: (rows) => <Texts procedures={rows} />,
@@ -167,10 +174,17 @@ export const procedures: Register<Procedure> = {
       width: 140,
       grow: 2,
       priority: 3,
-      value: ({ indices }) => indicesText(indices),
+      value: ({ indices }) => formatIndices(indices),
     },
     { id: 'review', title: 'Review by', width: 104, priority: 4, value: (row) => row.review_by ?? '' },
-    numeric({ id: 'version', title: 'Version', width: 76, priority: 6, of: ({ version }) => version, write: count }),
+    createNumericColumn({
+      id: 'version',
+      title: 'Version',
+      width: 76,
+      priority: 6,
+      of: ({ version }) => version,
+      write: formatCount,
+    }),
   ],
 };
 
@@ -182,7 +196,7 @@ const Texts = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
         label="Texts of the procedures"
         entries={all.map(({ procedure_id: id, name, kind, text }) => ({
           key: id,
-          title: <a href={governanceAddress('procedures', id)}>{name}</a>,
+          title: <a href={formatGovernanceAddress('procedures', id)}>{name}</a>,
           badge: <Badge kind="plain">{kind}</Badge>,
           text: <p class="procedure-text">{text}</p>,
         }))}

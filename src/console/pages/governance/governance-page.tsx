@@ -7,15 +7,15 @@ import type { IconName } from '../../components/icon.js';
 import { LinkCards, type LinkCard } from '../../components/link-cards.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { governanceAddress } from '../../words/addresses.js';
-import { moment, momentFigure } from '../../words/dates.js';
-import { count, countValues, decimal } from '../../words/numbers.js';
+import { formatGovernanceAddress } from '../../words/addresses.js';
+import { formatMoment, createMomentFigure } from '../../words/dates.js';
+import { formatCount, countValues, formatDecimal } from '../../words/numbers.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
 import { countOrNone, PublishedThrough, useGovernance } from './published-logs.js';
@@ -63,13 +63,13 @@ const ICONS: Readonly<Record<Part, IconName>> = {
 };
 
 /** Returns one card per register, with the number of its entries. */
-const cardsOf = (registers: GovernanceOverview['registers'] | undefined): readonly LinkCard[] => [
+const createCards = (registers: GovernanceOverview['registers'] | undefined): readonly LinkCard[] => [
   ...(Object.keys(REGISTERS) as Part[]).map((part) => ({
     icon: ICONS[part],
     title: REGISTERS[part].title,
-    figure: registers?.[part] == null ? '' : count(registers[part]),
+    figure: registers?.[part] == null ? '' : formatCount(registers[part]),
     text: REGISTERS[part].brief,
-    address: governanceAddress(part),
+    address: formatGovernanceAddress(part),
   })),
   {
     icon: 'approvals',
@@ -87,7 +87,7 @@ function Pending() {
     (signal) => service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
     { isLater: true },
   );
-  return <>{pending.data === undefined ? '' : count(pending.data.approvals.length)}</>;
+  return <>{pending.data === undefined ? '' : formatCount(pending.data.approvals.length)}</>;
 }
 
 /** An index with the state of its statement. */
@@ -106,12 +106,12 @@ function Overview() {
       title="Governance"
       subtitle={<GuideLink page="governance">What Divisor offers for each IOSCO principle</GuideLink>}
     >
-      <LinkCards label="Registers" cards={cardsOf(overview.data?.registers)} />
+      <LinkCards label="Registers" cards={createCards(overview.data?.registers)} />
       <Section
         title="Benchmark statements"
         aside={
           overview.data !== undefined &&
-          `${count(published)} of ${countValues(stateOf.size, 'index', 'indices')} published`
+          `${formatCount(published)} of ${countValues(stateOf.size, 'index', 'indices')} published`
         }
       >
         <Answered resource={indices} what="the indices">
@@ -122,7 +122,7 @@ function Overview() {
               columns={COLUMNS}
               rows={rows.map((index): Statement => ({ index, state: stateOf.get(index.id) }))}
               keyOf={({ index: { id } }) => id}
-              addressOf={({ index: { id } }) => governanceAddress('statements', id)}
+              addressOf={({ index: { id } }) => formatGovernanceAddress('statements', id)}
               searchIn={({ index: { id, name } }) => `${id} ${name}`}
               sort={{ column: 'id', direction: 'asc' }}
               height={420}
@@ -142,40 +142,40 @@ function LatestDecisions({ latest_errors: errors, latest_judgements: judgements 
   return (
     <div class="side-by-side">
       {judgements.length > 0 && (
-        <Section title="Latest judgements" aside={<a href={governanceAddress('judgements')}>All</a>}>
-          <Entries label="Latest judgements" entries={judgements.map(judgementEntry)} />
+        <Section title="Latest judgements" aside={<a href={formatGovernanceAddress('judgements')}>All</a>}>
+          <Entries label="Latest judgements" entries={judgements.map(createJudgementEntry)} />
         </Section>
       )}
       {errors.length > 0 && (
-        <Section title="Latest errors" aside={<a href={governanceAddress('errors')}>All</a>}>
-          <Entries label="Latest errors" entries={errors.map(errorEntry)} />
+        <Section title="Latest errors" aside={<a href={formatGovernanceAddress('errors')}>All</a>}>
+          <Entries label="Latest errors" entries={errors.map(createErrorEntry)} />
         </Section>
       )}
     </div>
   );
 }
 
-const judgementEntry = (row: GovernanceOverview['latest_judgements'][number]): Entry => ({
+const createJudgementEntry = (row: GovernanceOverview['latest_judgements'][number]): Entry => ({
   key: `${row.schedule_id} ${row.seq}`,
   title: (
-    <a href={addressOf(governanceAddress('judgements'), { entry: `${row.schedule_id} ${row.seq}` })}>
+    <a href={formatAddress(formatGovernanceAddress('judgements'), { entry: `${row.schedule_id} ${row.seq}` })}>
       {row.schedule_id}, {row.date}
     </a>
   ),
   badge: <Badge>{DECISION_WORDS[row.action]}</Badge>,
-  aside: `${row.author}, ${momentFigure(row.at).value}`,
+  aside: `${row.author}, ${createMomentFigure(row.at).value}`,
   text: row.reason ?? '',
 });
 
-const errorEntry = (row: GovernanceOverview['latest_errors'][number]): Entry => ({
+const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Entry => ({
   key: `${row.index_id} ${row.seq}`,
   title: (
-    <a href={addressOf(governanceAddress('errors'), { entry: `${row.index_id} ${row.seq}` })}>
+    <a href={formatAddress(formatGovernanceAddress('errors'), { entry: `${row.index_id} ${row.seq}` })}>
       {row.index_id}, {row.first === row.last ? row.first : `${row.first} to ${row.last}`}
     </a>
   ),
   badge: <Badge kind={ERROR_KINDS[row.decision]}>{row.decision}</Badge>,
-  aside: row.largest === null ? '' : `${decimal(row.largest.change_bps)} bps`,
+  aside: row.largest === null ? '' : `${formatDecimal(row.largest.change_bps)} bps`,
   text: row.reason,
 });
 
@@ -189,7 +189,7 @@ const COLUMNS: readonly Column<Statement>[] = [
     value: ({ state }) => state?.published_through ?? '',
     show: ({ state }) => state && <PublishedThrough state={state} />,
   },
-  numeric({
+  createNumericColumn({
     id: 'entries',
     title: 'Entries',
     help: 'Entries of the published log: a restated close has one more',
@@ -198,7 +198,7 @@ const COLUMNS: readonly Column<Statement>[] = [
     of: ({ state }: Statement) => state?.entries ?? null,
     write: countOrNone,
   }),
-  numeric({
+  createNumericColumn({
     id: 'errors',
     title: 'Errors',
     help: 'Entries of the register of errors',
@@ -215,6 +215,6 @@ const COLUMNS: readonly Column<Statement>[] = [
     width: 166,
     priority: 3,
     value: ({ index }) => index.run_at,
-    show: ({ index }) => moment(index.run_at),
+    show: ({ index }) => formatMoment(index.run_at),
   },
 ];

@@ -1,14 +1,14 @@
 import type { GovernanceOverview } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
-import { count, NONE } from '../../words/numbers.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 
 export const useGovernance = () =>
   useResource('governance', (signal) => service.value.call('getGovernance', { signal }));
@@ -16,7 +16,7 @@ export const useGovernance = () =>
 type Statement = GovernanceOverview['statements'][number];
 
 /** Formats the number of entries of a log, which is unknown if the log is unreadable. */
-export const countOrNone = (value: number | null): string => (value === null ? NONE : count(value));
+export const countOrNone = (value: number | null): string => (value === null ? MISSING_TEXT : formatCount(value));
 
 /** Renders the last published date of an index. */
 export function PublishedThrough({ state: { published_through: through, entries } }: { readonly state: Statement }) {
@@ -36,7 +36,7 @@ export function PublishedLogs() {
             columns={COLUMNS}
             rows={statements.filter(({ entries }) => entries !== 0)}
             keyOf={({ index_id: id }) => id}
-            addressOf={({ index_id: id }) => addressOf(indexAddress(id), { tab: 'publication' })}
+            addressOf={({ index_id: id }) => formatAddress(formatIndexAddress(id), { tab: 'publication' })}
             height={360}
             empty="No close is published yet."
           />
@@ -55,7 +55,7 @@ const COLUMNS: readonly Column<Statement>[] = [
     value: (row) => row.published_through,
     show: (row) => <PublishedThrough state={row} />,
   },
-  numeric({
+  createNumericColumn({
     id: 'entries',
     title: 'Entries',
     width: 84,
@@ -63,5 +63,5 @@ const COLUMNS: readonly Column<Statement>[] = [
     of: ({ entries }) => entries,
     write: countOrNone,
   }),
-  numeric({ id: 'errors', title: 'Errors', width: 76, of: ({ errors }) => errors, write: count }),
+  createNumericColumn({ id: 'errors', title: 'Errors', width: 76, of: ({ errors }) => errors, write: formatCount }),
 ];

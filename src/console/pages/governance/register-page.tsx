@@ -10,10 +10,10 @@ import { SidePanel } from '../../components/side-panel.js';
 import { compareValues } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { count } from '../../words/numbers.js';
+import { formatCount } from '../../words/numbers.js';
 import type { Range, Register } from './register.js';
 
 interface RegisterPageProps<R> {
@@ -25,7 +25,7 @@ interface RegisterPageProps<R> {
 /** Page of one register: a table with rows that open to their facts or link to their pages. */
 export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
   const { title, help, guide, actions, hasRange = false, scope } = register;
-  const range = chosenRange();
+  const range = getChosenRange();
   const isAllowed = scope === undefined || may(scope);
   return (
     <Page
@@ -47,13 +47,13 @@ export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
 }
 
 /** Length of the default range in days. */
-const SHOWN_DAYS = 7;
+const LISTED_DAYS = 7;
 const DAY_MS = 86_400_000;
 const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-const chosenRange = (): Range => ({
-  from: parameter('from') ?? formatDay(Date.now() - SHOWN_DAYS * DAY_MS),
-  to: parameter('to') ?? formatDay(Date.now()),
+const getChosenRange = (): Range => ({
+  from: getParameter('from') ?? formatDay(Date.now() - LISTED_DAYS * DAY_MS),
+  to: getParameter('to') ?? formatDay(Date.now()),
 });
 
 const RangeInputs = ({ from, to }: Range) => (
@@ -78,12 +78,12 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
   // A log with a range is not reloaded automatically, because the service records every read of the log.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
-  const open = parameter('entry');
+  const open = getParameter('entry');
   return (
     <Answered resource={rows} what={label}>
       {(all) => {
         const row = all.find((one) => keyOf(one) === open);
-        const kind = parameter('kind');
+        const kind = getParameter('kind');
         return (
           <>
             {sumsOf !== undefined && <Metrics label={`Figures of ${label}`} metrics={sumsOf(all)} />}
@@ -156,7 +156,7 @@ const Kinds = ({ label, kinds, chosen }: KindsProps) => (
       { value: '', text: 'all' },
       ...[...new Set(chosen === null ? kinds : [...kinds, chosen])]
         .toSorted()
-        .map((value) => ({ value, text: `${value} (${count(kinds.filter((kind) => kind === value).length)})` })),
+        .map((value) => ({ value, text: `${value} (${formatCount(kinds.filter((kind) => kind === value).length)})` })),
     ]}
     value={chosen ?? ''}
     onChoose={(value) => setParameters({ kind: value === '' ? null : value, entry: null })}

@@ -56,7 +56,7 @@ export interface Register<R> {
 }
 
 /** Maximum number of concurrent requests for a register of all indices or schedules. */
-const AT_ONCE = 8;
+const READ_CONCURRENCY = 8;
 
 /** Collects the rows of several documents, in the order of the documents. */
 export async function collectRows<T, R>(
@@ -64,7 +64,7 @@ export async function collectRows<T, R>(
   read: (one: T) => Promise<readonly R[]>,
 ): Promise<readonly R[]> {
   const rows: R[] = [];
-  for (let begin = 0; begin < of.length; begin += AT_ONCE)
-    rows.push(...(await Promise.all(of.slice(begin, begin + AT_ONCE).map(read))).flat());
+  for (let begin = 0; begin < of.length; begin += READ_CONCURRENCY)
+    rows.push(...(await Promise.all(of.slice(begin, begin + READ_CONCURRENCY).map(read))).flat());
   return rows;
 }

@@ -1,27 +1,27 @@
 import type { AuditLog, Judgements, PublishedErrors } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { service } from '../../state/service.js';
-import { approvalAddress, indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment, momentFigure } from '../../words/dates.js';
-import { count, countValues, decimal, NONE } from '../../words/numbers.js';
+import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
+import { formatMoment, createMomentFigure } from '../../words/dates.js';
+import { formatCount, countValues, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
-import { clients, procedures } from './document-registers.js';
+import { clientsRegister, proceduresRegister } from './document-registers.js';
 import { PublishedLogs } from './published-logs.js';
 import { collectRows, type Range, type Register } from './register.js';
 
 /** Columns with the time of a decision; narrow tables show only the day. */
-const DECIDED: readonly Column<{ readonly at: string }>[] = [
+const DECISION_COLUMNS: readonly Column<{ readonly at: string }>[] = [
   {
     id: 'at',
     title: 'Decided',
     width: 94,
     value: ({ at }) => at,
-    show: ({ at }) => <span title={moment(at)}>{momentFigure(at).value}</span>,
+    show: ({ at }) => <span title={formatMoment(at)}>{createMomentFigure(at).value}</span>,
   },
   {
     id: 'time',
@@ -30,7 +30,7 @@ const DECIDED: readonly Column<{ readonly at: string }>[] = [
     priority: 5,
     below: 'nothing',
     value: ({ at }) => at,
-    show: ({ at }) => momentFigure(at).note,
+    show: ({ at }) => createMomentFigure(at).note,
   },
 ];
 
@@ -39,7 +39,7 @@ type PublishedError = PublishedErrors['errors'][number];
 /** Badge kinds by the decision about an error. */
 export const ERROR_KINDS = { restated: 'warning', announced: 'info', left: 'plain' } as const;
 
-const errors: Register<PublishedError> = {
+const errorsRegister: Register<PublishedError> = {
   title: 'Register of errors',
   help: 'Differences between published closes and later runs: each restatement, and each difference that an error policy announced or left.',
   guide: 'governance',
@@ -61,25 +61,29 @@ const errors: Register<PublishedError> = {
   groupLabel: 'Decision',
   groupOf: ({ decision }) => decision,
   sumsOf(rows) {
-    const of = (wanted: PublishedError['decision']) => rows.filter(({ decision }) => decision === wanted);
+    const createColumnOf = (wanted: PublishedError['decision']) => rows.filter(({ decision }) => decision === wanted);
     const sizes = rows.map(({ largest }) => Math.abs(largest?.change_bps ?? 0));
     const again = rows.reduce((sum, { restated }) => sum + restated, 0);
     return [
       {
         term: 'Errors',
-        value: count(rows.length),
+        value: formatCount(rows.length),
         note: `of ${countValues(new Set(rows.map((row) => row.index_id)).size, 'index', 'indices')}`,
       },
-      { term: 'Restated', value: count(of('restated').length), note: `${countValues(again, 'close')} published again` },
-      { term: 'Announced', value: count(of('announced').length), note: 'material, closes stand' },
-      { term: 'Left', value: count(of('left').length), note: 'immaterial, closes stand' },
-      { term: 'Largest change', value: rows.length === 0 ? NONE : `${decimal(Math.max(...sizes))} bps` },
+      {
+        term: 'Restated',
+        value: formatCount(createColumnOf('restated').length),
+        note: `${countValues(again, 'close')} published again`,
+      },
+      { term: 'Announced', value: formatCount(createColumnOf('announced').length), note: 'material, closes stand' },
+      { term: 'Left', value: formatCount(createColumnOf('left').length), note: 'immaterial, closes stand' },
+      { term: 'Largest change', value: rows.length === 0 ? MISSING_TEXT : `${formatDecimal(Math.max(...sizes))} bps` },
     ];
   },
   isNewestShown: true,
   below: () => <PublishedLogs />,
   columns: [
-    ...DECIDED,
+    ...DECISION_COLUMNS,
     { id: 'index', title: 'Index', width: 74, ideal: 96, grow: 1, value: (row) => row.index_id },
     {
       id: 'decision',
@@ -90,14 +94,21 @@ const errors: Register<PublishedError> = {
     },
     { id: 'first', title: 'From', width: 104, priority: 2, value: ({ first }) => first },
     { id: 'last', title: 'To', width: 104, priority: 5, value: ({ last }) => last },
-    numeric({ id: 'dates', title: 'Dates', width: 72, priority: 4, of: ({ dates }) => dates, write: count }),
-    numeric({
+    createNumericColumn({
+      id: 'dates',
+      title: 'Dates',
+      width: 72,
+      priority: 4,
+      of: ({ dates }) => dates,
+      write: formatCount,
+    }),
+    createNumericColumn({
       id: 'size',
       title: 'Size, bps',
       help: 'Largest change of a level',
       width: 84,
       of: ({ largest }) => largest?.change_bps ?? null,
-      write: decimal,
+      write: formatDecimal,
     }),
     {
       id: 'reason',
@@ -111,18 +122,21 @@ const errors: Register<PublishedError> = {
     { id: 'author', title: 'Author', width: 80, priority: 7, value: ({ author }) => author },
   ],
   factsOf: ({ index_id: index, decision, policy, first, last, dates, restated, largest, author, at, run_id: run }) => [
-    ['Index', <a href={addressOf(indexAddress(index), { tab: 'publication' })}>{index}</a>],
+    ['Index', <a href={formatAddress(formatIndexAddress(index), { tab: 'publication' })}>{index}</a>],
     ['Decision', <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>],
-    ['Decided', `${moment(at)} by ${author}`],
-    ['Dates', `${count(dates)}, ${first} to ${last}`],
-    ['Closes published again', count(restated)],
-    ['Largest change', largest && `${decimal(largest.change_bps)} bps on ${largest.date}`],
-    ['Level', largest && `${largest.variant} ${decimal(largest.published, 4)} → ${decimal(largest.run, 4)}`],
+    ['Decided', `${formatMoment(at)} by ${author}`],
+    ['Dates', `${formatCount(dates)}, ${first} to ${last}`],
+    ['Closes published again', formatCount(restated)],
+    ['Largest change', largest && `${formatDecimal(largest.change_bps)} bps on ${largest.date}`],
+    [
+      'Level',
+      largest && `${largest.variant} ${formatDecimal(largest.published, 4)} → ${formatDecimal(largest.run, 4)}`,
+    ],
     [
       'Policy',
       policy === null
         ? 'decided by a person'
-        : `material from ${decimal(policy.materiality_bps)} bps, window of ${count(policy.correction_window)} sessions`,
+        : `material from ${formatDecimal(policy.materiality_bps)} bps, window of ${formatCount(policy.correction_window)} sessions`,
     ],
     ['Run', run],
   ],
@@ -148,7 +162,7 @@ export const DECISION_WORDS: Readonly<Record<Judgement['action'], string>> = {
   waive: 'accepted findings',
 };
 
-const judgements: Register<Judgement> = {
+const judgementsRegister: Register<Judgement> = {
   title: 'Expert judgements',
   help: 'Decisions of people about the days of schedules, with their reasons: findings that were accepted, days that were skipped or performed again.',
   guide: 'governance',
@@ -170,22 +184,30 @@ const judgements: Register<Judgement> = {
   groupLabel: 'Decision',
   groupOf: ({ action }) => DECISION_WORDS[action],
   sumsOf(rows) {
-    const of = (...wanted: Judgement['action'][]) => rows.filter(({ action }) => wanted.includes(action));
-    const byHand = of('run', 'backfill');
+    const createColumnOf = (...wanted: Judgement['action'][]) => rows.filter(({ action }) => wanted.includes(action));
+    const byHand = createColumnOf('run', 'backfill');
     const bare = byHand.filter(({ reason }) => reason === null).length;
     const people = new Set(rows.map(({ author }) => author));
-    const findings = of('waive').reduce((sum, row) => sum + row.findings.length, 0);
+    const findings = createColumnOf('waive').reduce((sum, row) => sum + row.findings.length, 0);
     return [
-      { term: 'Decisions', value: count(rows.length), note: `by ${countValues(people.size, 'person', 'people')}` },
-      { term: 'Accepted findings', value: count(of('waive').length), note: countValues(findings, 'finding') },
-      { term: 'Skipped days', value: count(of('skip').length) },
-      { term: 'Performed by hand', value: count(byHand.length), note: `${count(bare)} without a reason` },
-      { term: 'Approved by others', value: count(rows.filter(({ approval_id: id }) => id !== null).length) },
+      {
+        term: 'Decisions',
+        value: formatCount(rows.length),
+        note: `by ${countValues(people.size, 'person', 'people')}`,
+      },
+      {
+        term: 'Accepted findings',
+        value: formatCount(createColumnOf('waive').length),
+        note: countValues(findings, 'finding'),
+      },
+      { term: 'Skipped days', value: formatCount(createColumnOf('skip').length) },
+      { term: 'Performed by hand', value: formatCount(byHand.length), note: `${formatCount(bare)} without a reason` },
+      { term: 'Approved by others', value: formatCount(rows.filter(({ approval_id: id }) => id !== null).length) },
     ];
   },
   isNewestShown: true,
   columns: [
-    ...DECIDED,
+    ...DECISION_COLUMNS,
     { id: 'author', title: 'Author', width: 76, priority: 3, value: ({ author }) => author },
     { id: 'action', title: 'Decision', width: 132, value: ({ action }) => DECISION_WORDS[action] },
     { id: 'schedule', title: 'Schedule', width: 84, priority: 5, value: (row) => row.schedule_id },
@@ -204,9 +226,9 @@ const judgements: Register<Judgement> = {
   ],
   factsOf: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
     ['Decision', DECISION_WORDS[action]],
-    ['Decided', `${moment(at)} by ${author}`],
-    ['Approved', approvedBy(approval)],
-    ['Day', <a href={addressOf(scheduleAddress(schedule), { day: date })}>{`${schedule}, ${date}`}</a>],
+    ['Decided', `${formatMoment(at)} by ${author}`],
+    ['Approved', renderApprover(approval)],
+    ['Day', <a href={formatAddress(formatScheduleAddress(schedule), { day: date })}>{`${schedule}, ${date}`}</a>],
     ['Check', check && checkWords(check)],
     ['Index', action === 'waive' ? (index ?? 'every index of the schedule') : null],
     ['Security', identifier],
@@ -218,8 +240,8 @@ const judgements: Register<Judgement> = {
 };
 
 /** Renders the approvers with a link to the request, for example `by ben`; null if no approval was needed. */
-function approvedBy({ approval_id: id, approved_by: names }: Pick<Judgement, 'approval_id' | 'approved_by'>) {
-  return id === null ? null : <a href={approvalAddress(id)}>by {names.join(', ')}</a>;
+function renderApprover({ approval_id: id, approved_by: names }: Pick<Judgement, 'approval_id' | 'approved_by'>) {
+  return id === null ? null : <a href={formatApprovalAddress(id)}>by {names.join(', ')}</a>;
 }
 
 type AuditEntry = AuditLog['entries'][number];
@@ -229,23 +251,23 @@ const LISTED_MAX = 5000;
 const LOG_MEDIA = 'application/x-ndjson';
 
 /** Returns the query for a range of whole days. */
-const queryOf = ({ from, to }: Range) => ({ start: from, end: `${to}T23:59:59.999Z` });
+const createQuery = ({ from, to }: Range) => ({ start: from, end: `${to}T23:59:59.999Z` });
 
 async function saveExtract(range: Range): Promise<void> {
-  const bytes = await service.value.download('getAudit', LOG_MEDIA, { query: queryOf(range) });
+  const bytes = await service.value.download('getAudit', LOG_MEDIA, { query: createQuery(range) });
   saveFile(`audit-${range.from}-${range.to}.ndjson`, bytes);
 }
 
 /** Formats a kind with spaces, for example `data version` for `data-version`. */
-const kindText = (kind: string): string => kind.replaceAll('-', ' ');
+const formatKind = (kind: string): string => kind.replaceAll('-', ' ');
 
 /** Formats an id without leading zeros, for example `EVEN, 3` for the third entry of a log, or `5` for an approval. */
-const idText = (kind: string, id: string): string =>
+const formatId = (kind: string, id: string): string =>
   id.replace(/^(.*)\/0*(\d+)$/, (_, of: string, number: string) => (of === kind ? number : `${of}, ${number}`));
 
-const audit: Register<AuditEntry> = {
+const auditRegister: Register<AuditEntry> = {
   title: 'Audit log',
-  help: `Each write of a document and each publication, in a signed chain of hashes. The page lists up to ${count(LISTED_MAX)} entries of the range; the extract contains all of them.`,
+  help: `Each write of a document and each publication, in a signed chain of hashes. The page lists up to ${formatCount(LISTED_MAX)} entries of the range; the extract contains all of them.`,
   guide: 'governance',
   brief: 'Each write and each publication, in a signed chain of hashes.',
   label: 'audit log',
@@ -254,46 +276,54 @@ const audit: Register<AuditEntry> = {
   hasRange: true,
   scope: 'audit',
   read: async (range, signal) =>
-    (await service.value.call('getAudit', { query: { ...queryOf(range), limit: LISTED_MAX }, signal })).entries,
+    (await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal })).entries,
   keyOf: ({ seq }) => String(seq),
   searchIn: ({ author, action, kind, id, note }) =>
-    `${author} ${action} ${kind} ${kindText(kind)} ${idText(kind, id)} ${note ?? ''}`,
+    `${author} ${action} ${kind} ${formatKind(kind)} ${formatId(kind, id)} ${note ?? ''}`,
   groupLabel: 'Document',
-  groupOf: ({ kind }) => kindText(kind),
+  groupOf: ({ kind }) => formatKind(kind),
   sumsOf(rows) {
     const last = rows
       .map(({ at }) => at)
       .toSorted()
       .at(-1);
-    const ended = last === undefined ? { value: NONE } : momentFigure(last);
+    const ended = last === undefined ? { value: MISSING_TEXT } : createMomentFigure(last);
     return [
-      { term: 'Entries', value: count(rows.length), note: 'in the range' },
-      { term: 'Authors', value: count(new Set(rows.map(({ author }) => author)).size) },
-      { term: 'Documents', value: count(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
+      { term: 'Entries', value: formatCount(rows.length), note: 'in the range' },
+      { term: 'Authors', value: formatCount(new Set(rows.map(({ author }) => author)).size) },
+      { term: 'Documents', value: formatCount(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
       { term: 'Latest entry', ...ended },
     ];
   },
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
-    numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, below: 'nothing', of: ({ seq }) => seq, write: count }),
-    { id: 'at', title: 'Time', width: 166, value: ({ at }) => at, show: ({ at }) => moment(at) },
+    createNumericColumn({
+      id: 'seq',
+      title: 'No.',
+      width: 72,
+      priority: 3,
+      below: 'nothing',
+      of: ({ seq }) => seq,
+      write: formatCount,
+    }),
+    { id: 'at', title: 'Time', width: 166, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
     { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
     { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },
-    { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => kindText(kind) },
-    { id: 'id', title: 'Id', width: 88, ideal: 120, grow: 2, value: ({ kind, id }) => idText(kind, id) },
+    { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => formatKind(kind) },
+    { id: 'id', title: 'Id', width: 88, ideal: 120, grow: 2, value: ({ kind, id }) => formatId(kind, id) },
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
     { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
   ],
   factsOf: ({ at, author, key_id: key, action, kind, id, version, request_id: request, etag, hash, run_id: run }) => [
-    ['Time', moment(at)],
+    ['Time', formatMoment(at)],
     ['Author', author],
-    ['Key', key ?? NONE],
+    ['Key', key ?? MISSING_TEXT],
     ['Action', action],
-    ['Document', `${kindText(kind)} ${idText(kind, id)}`],
+    ['Document', `${formatKind(kind)} ${formatId(kind, id)}`],
     ['Key of the document', `${kind} ${id}`],
     ['Version', version],
     ['Run', run ?? null],
-    ['Request', request === '' ? NONE : request],
+    ['Request', request === '' ? MISSING_TEXT : request],
     ['Content', etag],
     ['Hash', hash],
   ],
@@ -301,4 +331,10 @@ const audit: Register<AuditEntry> = {
 };
 
 /** All registers by name, in the order of the overview. Addresses contain the names. */
-export const REGISTERS = { clients, procedures, errors, judgements, audit } as const;
+export const REGISTERS = {
+  clients: clientsRegister,
+  procedures: proceduresRegister,
+  errors: errorsRegister,
+  judgements: judgementsRegister,
+  audit: auditRegister,
+} as const;

@@ -1,13 +1,13 @@
 import type { ListedClient } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { scheduleAddress } from '../../words/addresses.js';
+import { formatScheduleAddress } from '../../words/addresses.js';
 import { Deliveries } from '../schedules/deliveries.js';
 
-type Sent = NonNullable<ListedClient['latest_delivery']>;
+type SentFile = NonNullable<ListedClient['latest_delivery']>;
 
 /** Renders the files of the latest session with files for a client. */
 export function SentFiles({ clients }: { readonly clients: readonly ListedClient[] }) {
@@ -17,7 +17,7 @@ export function SentFiles({ clients }: { readonly clients: readonly ListedClient
   return latest === undefined ? null : <Files latest={latest} />;
 }
 
-function Files({ latest: { schedule_id: schedule, date } }: { readonly latest: Sent }) {
+function Files({ latest: { schedule_id: schedule, date } }: { readonly latest: SentFile }) {
   const params = { schedule_id: schedule, date };
   const sent = useResource(`files of ${schedule} ${date}`, (signal) =>
     service.value.call('listDayDeliveries', { params, signal }),
@@ -25,7 +25,7 @@ function Files({ latest: { schedule_id: schedule, date } }: { readonly latest: S
   return (
     <Section
       title={`Files of ${date}`}
-      aside={<a href={addressOf(scheduleAddress(schedule), { day: date })}>Day of {schedule}</a>}
+      aside={<a href={formatAddress(formatScheduleAddress(schedule), { day: date })}>Day of {schedule}</a>}
     >
       <Answered resource={sent} what="the files">
         {({ deliveries }) => <Deliveries records={deliveries} empty="No client has received a file." isBrief />}

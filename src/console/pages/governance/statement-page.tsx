@@ -10,9 +10,9 @@ import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { governanceAddress, indexAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count, decimal, figure, NONE } from '../../words/numbers.js';
+import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { checkWords } from '../schedules/step-words.js';
 import { DECISION_WORDS } from './registers.js';
@@ -28,7 +28,7 @@ export function StatementPage({ id }: { readonly id: string }) {
     <Page
       title={`Statement of ${id}`}
       above={[{ address: '/console/governance', text: 'Governance' }]}
-      subtitle={statement.data && `generated ${moment(statement.data.generated_at)}`}
+      subtitle={statement.data && `generated ${formatMoment(statement.data.generated_at)}`}
       actions={
         <>
           <Button onClick={() => print()}>Print or save as PDF</Button>
@@ -90,19 +90,19 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
         metrics={[
           {
             term: 'Published closes',
-            value: publication === null ? 'none' : count(publication.closes),
+            value: publication === null ? 'none' : formatCount(publication.closes),
             note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
           },
-          { term: 'Restatements', value: publication === null ? NONE : count(publication.restatements) },
-          { term: 'Errors', value: count(statement.errors.length), note: 'the newest, at most 50' },
-          { term: 'Procedures', value: count(statement.procedures.length) },
+          { term: 'Restatements', value: publication === null ? MISSING_TEXT : formatCount(publication.restatements) },
+          { term: 'Errors', value: formatCount(statement.errors.length), note: 'the newest, at most 50' },
+          { term: 'Procedures', value: formatCount(statement.procedures.length) },
           { term: 'Definition', value: `version ${version}` },
           { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
         ]}
       />
       <Section title="Purpose">
         <p>
-          {purpose ?? 'The definition has no description.'} <a href={indexAddress(id)}>{name}</a>
+          {purpose ?? 'The definition has no description.'} <a href={formatIndexAddress(id)}>{name}</a>
         </p>
       </Section>
       <SentenceList title="Methodology" sentences={methodology} isOrdered />
@@ -124,7 +124,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
           none="No procedure applies to the index."
           items={statement.procedures.map(({ procedure_id: own, name: title, kind }) => (
             <>
-              <a href={governanceAddress('procedures', own)}>{title}</a> <span class="quiet">{kind}</span>
+              <a href={formatGovernanceAddress('procedures', own)}>{title}</a> <span class="quiet">{kind}</span>
             </>
           ))}
         />
@@ -160,7 +160,7 @@ const SentenceList = ({ title, sentences, isOrdered = false }: SentenceListProps
 
 function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['discretion']) {
   return (
-    <Section title="Discretion" aside={<a href={governanceAddress('judgements')}>all judgements</a>}>
+    <Section title="Discretion" aside={<a href={formatGovernanceAddress('judgements')}>all judgements</a>}>
       <List
         none="No change needs a second person."
         items={approvals.map(({ action, persons }) => `${ACTION_WORDS[action]}: ${persons} persons`)}
@@ -172,7 +172,7 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
           rows={judgements.map(({ date, action, check, author, approved_by: approvers, reason, findings }) => [
             date,
             check === null ? DECISION_WORDS[action] : `accepted: ${checkWords(check)}`,
-            personsOf(author, approvers),
+            formatPersons(author, approvers),
             [reason, ...findings.map(({ index_id: index, message }) => `${index}: ${message}`)].join(' '),
           ])}
         />
@@ -184,8 +184,8 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
           rows={overrides.map(({ date, identifier, price, author, approved_by: approvers, reason }) => [
             date,
             identifier,
-            figure(price),
-            personsOf(author, approvers),
+            formatFigure(price),
+            formatPersons(author, approvers),
             reason,
           ])}
         />
@@ -195,7 +195,7 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
 }
 
 /** Formats the author and the approvers, for example `ada, approved by ben`. */
-const personsOf = (author: string, approvers: readonly string[]): string =>
+const formatPersons = (author: string, approvers: readonly string[]): string =>
   approvers.length === 0 ? author : `${author}, approved by ${approvers.join(' and ')}`;
 
 function Changes({ statement: { changes, amendments, review } }: { readonly statement: BenchmarkStatement }) {
@@ -219,7 +219,7 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
         heads={['Version', 'Written', 'By', 'What changed']}
         rows={changes.map(({ version, at, author, note, removed, added }) => [
           version,
-          moment(at),
+          formatMoment(at),
           author,
           <>
             {note}
@@ -233,7 +233,7 @@ function Changes({ statement: { changes, amendments, review } }: { readonly stat
 
 function Errors({ errors }: Pick<BenchmarkStatement, 'errors'>) {
   return (
-    <Section title="Errors" aside={<a href={governanceAddress('errors')}>register of errors</a>}>
+    <Section title="Errors" aside={<a href={formatGovernanceAddress('errors')}>register of errors</a>}>
       {errors.length === 0 ? (
         <p class="quiet">No error in published closes.</p>
       ) : (
@@ -243,7 +243,7 @@ function Errors({ errors }: Pick<BenchmarkStatement, 'errors'>) {
           rows={errors.map(({ first, last, decision, largest, notice }) => [
             first === last ? first : `${first} to ${last}`,
             decision,
-            largest && `${decimal(largest.change_bps)} bps`,
+            largest && `${formatDecimal(largest.change_bps)} bps`,
             notice,
           ])}
         />

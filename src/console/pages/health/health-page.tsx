@@ -14,14 +14,14 @@ import { Wait } from '../../components/wait.js';
 import { health, isFollowing, liveJobs, checkHealth } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
-import { duration, moment } from '../../words/dates.js';
+import { formatDuration, formatMoment } from '../../words/dates.js';
 import { labelOf } from '../../words/labels.js';
-import { formatLargeUnits, limitText } from '../../words/numbers.js';
+import { formatLargeUnits, formatLimit } from '../../words/numbers.js';
 import { JobDays } from './job-days.js';
 import { RunChecks } from './run-checks.js';
 
 /** Interval between checks while the page is open, in milliseconds. */
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 
 /** Page of the state of the service: its checks, the identities of every run, its limits and guarantees. */
 export function HealthPage() {
@@ -33,7 +33,7 @@ export function HealthPage() {
         () => undefined,
       );
     void look();
-    const timer = setInterval(() => void look(), LOOK_MS);
+    const timer = setInterval(() => void look(), POLL_MS);
     return () => clearInterval(timer);
   }, []);
   const state = health.value;
@@ -57,7 +57,7 @@ function Report({ state }: { readonly state: Health }) {
         label="The service"
         metrics={[
           { term: 'State', value: status === 'ok' ? 'OK' : status, kind: status === 'ok' ? 'up' : 'down' },
-          { term: 'Up for', value: duration(uptime), note: `since ${moment(started)}` },
+          { term: 'Up for', value: formatDuration(uptime), note: `since ${formatMoment(started)}` },
           { term: 'Jobs running', value: jobs.running },
           { term: 'Jobs waiting', value: isFollowing.value ? waiting : jobs.pending },
           {
@@ -98,7 +98,7 @@ function States({ states }: Pick<Health, 'states'>) {
     <Section title="States of the service" aside="since its start, the latest 20">
       <Table
         label="states of the service"
-        columns={STATES}
+        columns={STATE_COLUMNS}
         rows={states}
         keyOf={({ since }) => since}
         sort={{ column: 'since', direction: 'desc' }}
@@ -108,8 +108,8 @@ function States({ states }: Pick<Health, 'states'>) {
   );
 }
 
-const STATES: readonly Column<State>[] = [
-  { id: 'since', title: 'Since', width: 172, value: ({ since }) => since, show: ({ since }) => moment(since) },
+const STATE_COLUMNS: readonly Column<State>[] = [
+  { id: 'since', title: 'Since', width: 172, value: ({ since }) => since, show: ({ since }) => formatMoment(since) },
   {
     id: 'status',
     title: 'State',
@@ -134,7 +134,7 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
       <Table
         label="limits"
         name="limits"
-        columns={LIMITS}
+        columns={LIMIT_COLUMNS}
         rows={rows}
         keyOf={({ name }) => name}
         searchIn={({ name, help }) => `${name} ${help}`}
@@ -159,7 +159,7 @@ interface Limit {
   readonly help: string;
 }
 
-const LIMITS: readonly Column<Limit>[] = [
+const LIMIT_COLUMNS: readonly Column<Limit>[] = [
   {
     id: 'help',
     title: 'Meaning',
@@ -174,7 +174,7 @@ const LIMITS: readonly Column<Limit>[] = [
     width: 110,
     align: 'right',
     value: ({ value }) => value,
-    show: ({ name, value }) => limitText(name, value),
+    show: ({ name, value }) => formatLimit(name, value),
   },
   {
     id: 'name',

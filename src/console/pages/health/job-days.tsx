@@ -1,12 +1,12 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { duration, moment, secondsBetween } from '../../words/dates.js';
-import { count, countValues, NONE } from '../../words/numbers.js';
+import { formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
+import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
 import './health.css';
 
 /** Maximum number of jobs in one response. */
@@ -38,11 +38,11 @@ export function JobDays() {
       <Answered resource={jobs} what="the jobs">
         {({ jobs: all }) => (
           <>
-            <History days={daysOf(all)} />
+            <History days={groupByDay(all)} />
             <Table
               label="jobs by day"
               columns={COLUMNS}
-              rows={daysOf(all)}
+              rows={groupByDay(all)}
               keyOf={({ date }) => date}
               addressOf={({ failed }) => (failed > 0 ? '/console/jobs?state=failed' : '/console/jobs')}
               sort={{ column: 'date', direction: 'desc' }}
@@ -56,19 +56,19 @@ export function JobDays() {
   );
 }
 
-const DAYS_DRAWN = 30;
+const CHART_DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /** Draws the jobs of the last 30 days; the table has the same numbers in words. */
 function History({ days }: { readonly days: readonly Day[] }) {
   const known = new Map(days.map((day) => [day.date, day]));
-  const dates = Array.from({ length: DAYS_DRAWN }, (_, k) =>
-    new Date(Date.now() - (DAYS_DRAWN - 1 - k) * DAY_MS).toISOString().slice(0, 10),
+  const dates = Array.from({ length: CHART_DAYS }, (_, k) =>
+    new Date(Date.now() - (CHART_DAYS - 1 - k) * DAY_MS).toISOString().slice(0, 10),
   );
-  const total = (day: Day | undefined) => (day === undefined ? 0 : day.succeeded + day.failed + day.cancelled);
-  const most = Math.max(...dates.map((date) => total(known.get(date))));
+  const countTotal = (day: Day | undefined) => (day === undefined ? 0 : day.succeeded + day.failed + day.cancelled);
+  const most = Math.max(...dates.map((date) => countTotal(known.get(date))));
   if (most === 0) return null;
-  const share = (jobs: number) => ({ height: `${(100 * jobs) / most}%` });
+  const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / most}%` });
   return (
     <figure class="job-history" aria-hidden="true">
       <div>
@@ -76,9 +76,9 @@ function History({ days }: { readonly days: readonly Day[] }) {
           const day = known.get(date);
           const failed = day?.failed ?? 0;
           return (
-            <span key={date} title={`${date}: ${countValues(total(day), 'job')}, ${count(failed)} failed`}>
-              <i class="is-failed" style={share(failed)} />
-              <i style={share(total(day) - failed)} />
+            <span key={date} title={`${date}: ${countValues(countTotal(day), 'job')}, ${formatCount(failed)} failed`}>
+              <i class="is-failed" style={computeShare(failed)} />
+              <i style={computeShare(countTotal(day) - failed)} />
             </span>
           );
         })}
@@ -92,18 +92,18 @@ function History({ days }: { readonly days: readonly Day[] }) {
   );
 }
 
-function daysOf(jobs: readonly JobStatus[]): readonly Day[] {
+function groupByDay(jobs: readonly JobStatus[]): readonly Day[] {
   const byDay = new Map<string, JobStatus[]>();
   for (const job of jobs) {
     if (job.finished_at === null) continue;
-    const date = moment(job.finished_at).slice(0, 'YYYY-MM-DD'.length);
+    const date = formatMoment(job.finished_at).slice(0, 'YYYY-MM-DD'.length);
     byDay.set(date, [...(byDay.get(date) ?? []), job]);
   }
   return Array.from(byDay, ([date, all]): Day => {
     const countOf = (status: JobStatus['status']) => all.filter((job) => job.status === status).length;
     const seconds = all
       .flatMap(({ started_at: from, finished_at: to }) =>
-        from === null || to === null ? [] : [secondsBetween(from, to)],
+        from === null || to === null ? [] : [computeSecondsBetween(from, to)],
       )
       .toSorted((a, b) => a - b);
     return {
@@ -118,35 +118,55 @@ function daysOf(jobs: readonly JobStatus[]): readonly Day[] {
   });
 }
 
-const time = (seconds: number | null): string => (seconds === null ? NONE : duration(seconds));
+const formatTime = (seconds: number | null): string => (seconds === null ? MISSING_TEXT : formatDuration(seconds));
 
 const COLUMNS: readonly Column<Day>[] = [
   { id: 'date', title: 'Day', width: 110, grow: 1, value: ({ date }) => date },
-  numeric({ id: 'succeeded', title: 'Succeeded', width: 96, of: ({ succeeded }) => succeeded, write: count }),
-  numeric({
+  createNumericColumn({
+    id: 'succeeded',
+    title: 'Succeeded',
+    width: 96,
+    of: ({ succeeded }) => succeeded,
+    write: formatCount,
+  }),
+  createNumericColumn({
     id: 'failed',
     title: 'Failed',
     width: 76,
     of: ({ failed }) => failed,
-    write: (value) => <span class={value > 0 ? 'down' : ''}>{count(value)}</span>,
+    write: (value) => <span class={value > 0 ? 'down' : ''}>{formatCount(value)}</span>,
   }),
-  numeric({
+  createNumericColumn({
     id: 'cancelled',
     title: 'Cancelled',
     width: 90,
     priority: 4,
     of: ({ cancelled }) => cancelled,
-    write: count,
+    write: formatCount,
   }),
-  numeric({
+  createNumericColumn({
     id: 'repeated',
     title: 'Repeated',
     help: 'Jobs with more than one attempt',
     width: 90,
     priority: 3,
     of: ({ repeated }) => repeated,
-    write: count,
+    write: formatCount,
   }),
-  numeric({ id: 'median', title: 'Median duration', width: 130, priority: 2, of: ({ median }) => median, write: time }),
-  numeric({ id: 'longest', title: 'Longest', width: 96, priority: 3, of: ({ longest }) => longest, write: time }),
+  createNumericColumn({
+    id: 'median',
+    title: 'Median duration',
+    width: 130,
+    priority: 2,
+    of: ({ median }) => median,
+    write: formatTime,
+  }),
+  createNumericColumn({
+    id: 'longest',
+    title: 'Longest',
+    width: 96,
+    priority: 3,
+    of: ({ longest }) => longest,
+    write: formatTime,
+  }),
 ];

@@ -8,9 +8,9 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
+import { service, createTrouble } from '../../state/service.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
 
 interface Outcome {
   readonly view: ReconciliationView | null;
@@ -41,7 +41,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
     // Runs are checked one after another, because each check reads and hashes a whole run.
     for (const [k, { index_id: id }] of runs.entries()) {
       setDone(k);
-      found.set(id, await outcomeOf(id));
+      found.set(id, await readOutcome(id));
       setOutcomes(new Map(found));
       if (!isWanted.current) break;
     }
@@ -76,22 +76,22 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
         columns={COLUMNS}
         rows={runs.map((run): Row => ({ ...run, outcome: outcomes.get(run.index_id) }))}
         keyOf={({ index_id: id }) => id}
-        addressOf={({ index_id: id }) => `${indexAddress(id)}?tab=risk`}
+        addressOf={({ index_id: id }) => `${formatIndexAddress(id)}?tab=risk`}
         height={400}
       />
     </Section>
   );
 }
 
-async function outcomeOf(id: string): Promise<Outcome> {
+async function readOutcome(id: string): Promise<Outcome> {
   try {
     return { view: await service.value.call('reconcileRun', { params: { index_id: id } }), trouble: null };
   } catch (thrown) {
-    return { view: null, trouble: troubleOf(thrown).message };
+    return { view: null, trouble: createTrouble(thrown).message };
   }
 }
 
-const stateOf = ({ outcome }: Row): string => {
+const formatState = ({ outcome }: Row): string => {
   if (outcome === undefined) return 'not checked yet';
   if (outcome.view === null) return outcome.trouble ?? 'cannot be checked';
   const { checks } = outcome.view;
@@ -116,19 +116,19 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 172,
     priority: 2,
     value: (row) => row.run_at,
-    show: (row) => moment(row.run_at),
+    show: (row) => formatMoment(row.run_at),
   },
   {
     id: 'outcome',
     title: 'Outcome',
     width: 200,
     grow: 2,
-    value: stateOf,
+    value: formatState,
     show: (row) =>
       row.outcome === undefined ? (
-        <span class="quiet">{stateOf(row)}</span>
+        <span class="quiet">{formatState(row)}</span>
       ) : (
-        <Badge kind={row.outcome.view?.reconciles === true ? 'good' : 'bad'}>{stateOf(row)}</Badge>
+        <Badge kind={row.outcome.view?.reconciles === true ? 'good' : 'bad'}>{formatState(row)}</Badge>
       ),
   },
 ];

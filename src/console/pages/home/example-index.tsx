@@ -2,33 +2,33 @@ import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { storeOfNew } from '../../state/new-index.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { startTour } from '../../state/tour.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
-import { newDocument } from '../designer/draft.js';
+import { createDocument } from '../designer/draft.js';
 
-const ID = 'EXAMPLE';
+const EXAMPLE_ID = 'EXAMPLE';
 
 /** Number of securities in the example. */
-const COUNT = 30;
+const EXAMPLE_COUNT = 30;
 
 /** Returns the initial definition of the designer, limited to the largest companies if the store has sizes. */
-async function exampleDocument(): Promise<JsonObject> {
+async function createExampleDocument(): Promise<JsonObject> {
   const [{ stores }, { fields }] = await Promise.all([
     service.value.call('listStores'),
     service.value.call('listFields'),
   ]);
   const names = fields.map(({ name }) => name);
   const { served, store } = storeOfNew(stores);
-  const first = newDocument(new Set(), { start: served?.start ?? null, fields: names, store });
+  const first = createDocument(new Set(), { start: served?.start ?? null, fields: names, store });
   const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
-  const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: COUNT } };
+  const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: EXAMPLE_COUNT } };
   return {
     ...first,
-    id: ID,
+    id: EXAMPLE_ID,
     name: 'Example index',
     pipeline: { ...pipeline, selection: names.includes('MARKET_CAP') ? [largest] : [] },
   };
@@ -36,7 +36,7 @@ async function exampleDocument(): Promise<JsonObject> {
 
 /** Creates and runs an example index on the served store, and starts the tour on its page. */
 async function createExample(onRefusal: OnRefusal): Promise<void> {
-  const body = await attempt(exampleDocument, onRefusal);
+  const body = await attempt(createExampleDocument, onRefusal);
   if (body === undefined) return;
   const created = await attempt(
     () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // the service validates the document
@@ -44,9 +44,9 @@ async function createExample(onRefusal: OnRefusal): Promise<void> {
   );
   if (created === undefined) return;
   notifyChange();
-  await runIndex(ID, {}, onRefusal);
-  startTour(ID);
-  go(indexAddress(ID));
+  await runIndex(EXAMPLE_ID, {}, onRefusal);
+  startTour(EXAMPLE_ID);
+  navigate(formatIndexAddress(EXAMPLE_ID));
 }
 
 export const ExampleIndex = () => <ActionButton act={createExample}>Create an example index</ActionButton>;

@@ -2,15 +2,18 @@ import type { DataStore } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { offerFiles } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { ACCEPTED } from '../data/file-kinds.js';
+import { ACCEPTED_ENDINGS } from '../data/file-kinds.js';
 import { MARKET_WORDS } from '../data/generate-market.js';
 
-const GenerateDialog = lazy('the form', async () => (await import('../data/generate-dialog.js')).GenerateDialog);
+const GenerateDialog = createLazyComponent(
+  'the form',
+  async () => (await import('../data/generate-dialog.js')).GenerateDialog,
+);
 
 /** Renders three ways to obtain market data, if no store is served. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {
@@ -75,7 +78,7 @@ function ChooseFiles() {
         hidden
         type="file"
         multiple
-        accept={ACCEPTED}
+        accept={ACCEPTED_ENDINGS}
         onChange={(event) => importFiles(event.currentTarget.files)}
       />
       <Button onClick={() => input.current?.click()}>Choose files</Button>
@@ -86,7 +89,7 @@ function ChooseFiles() {
 function importFiles(files: FileList | null | undefined): void {
   if (!files || files.length === 0) return;
   offerFiles([...files]);
-  go('/console/data/import');
+  navigate('/console/data/import');
 }
 
 interface WayProps {

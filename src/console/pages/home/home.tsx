@@ -8,7 +8,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { Banner } from '../../components/banner.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { FirstSteps } from './first-steps.js';
 import { IndexTable } from './index-table.js';
 import { Strategies } from './strategies.js';
@@ -16,9 +16,9 @@ import { RunningJobs } from './running-jobs.js';
 import { ServedStore } from './served-store.js';
 import './home.css';
 
-const Coming = lazy('the calendar', async () => (await import('../calendar/coming.js')).Coming);
+const ComingEvents = createLazyComponent('the calendar', async () => (await import('../calendar/coming.js')).Coming);
 
-const LatestJobs = lazy('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
+const LatestJobs = createLazyComponent('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
 
 /** Returns true while the service is still loading the previously served store after a start. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
@@ -70,7 +70,7 @@ export function Home() {
       <Strategies />
       {hasIndices && (
         <div class="home-more">
-          <Coming />
+          <ComingEvents />
           <LatestJobs />
         </div>
       )}

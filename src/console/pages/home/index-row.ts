@@ -1,5 +1,5 @@
 import type { IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
-import type { Asking } from '../../state/refusals.js';
+import type { RefusedQuery } from '../../state/refusals.js';
 
 /** An index with a summary of its stored run, which is null before the first run. */
 export interface Row {
@@ -9,5 +9,5 @@ export interface Row {
   readonly isKnown: boolean;
   /** The last run if it failed and is newer than the stored run; null otherwise. */
   readonly failed: JobStatus | null;
-  readonly asking: Asking;
+  readonly asking: RefusedQuery;
 }

@@ -9,21 +9,21 @@ import { Progress } from '../../components/progress.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { returnText } from '../../words/returns.js';
 import type { Row } from './index-row.js';
 import { IndexTools } from './index-tools.js';
 import { ExampleIndex } from './example-index.js';
 import { RunButton } from './run-button.js';
-import { change, countValues, decimal, percent, signClass } from '../../words/numbers.js';
-import { staleWord } from '../../words/stale.js';
+import { formatChange, countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
+import { formatStale } from '../../words/stale.js';
 
 interface IndexTableProps {
   readonly indices: readonly IndexSummary[];
@@ -50,17 +50,19 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   if (rows.length === 0) return hasData ? <NoIndex /> : null;
   // A service that is starting will answer a later request.
   const isWaited = runs.data === undefined && (runs.isLoading || runs.trouble?.retrySeconds != null);
-  const columns = isWaited ? COLUMNS.map((column) => (OF_INDEX.has(column.id) ? column : awaited(column))) : COLUMNS;
+  const columns = isWaited
+    ? COLUMNS.map((column) => (INDEX_COLUMNS.has(column.id) ? column : createAwaitedColumn(column)))
+    : COLUMNS;
   return (
     <>
       {asking.trouble !== null && <Problem trouble={asking.trouble} />}
       <Table
         label="indices"
         name="indices"
-        columns={columns.filter(({ id }) => rows.some(OPTIONAL.get(id) ?? (() => true)))}
+        columns={columns.filter(({ id }) => rows.some(OPTIONAL_COLUMNS.get(id) ?? (() => true)))}
         rows={rows}
         keyOf={({ index }) => index.id}
-        addressOf={({ index }) => indexAddress(index.id)}
+        addressOf={({ index }) => formatIndexAddress(index.id)}
         searchIn={({ index }) =>
           `${index.id} ${index.name} ${index.currency} ${index.calendar} ${index.store_id ?? ''} ${index.tags.join(' ')}`
         }
@@ -79,7 +81,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
 }
 
 /** Returns the colour of the state dot in narrow tables. */
-const dotOf = ({ run, failed }: Row): string =>
+const getDotClass = ({ run, failed }: Row): string =>
   failed !== null ? 'bad' : run === null ? '' : run.stale === null ? 'good' : 'warning';
 
 function NoIndex() {
@@ -104,17 +106,19 @@ function NoIndex() {
   );
 }
 
-const withSign = (value: number | null | undefined) => (
-  <span class={`number ${signClass(value)}`}>{change(value)}</span>
+const renderWithSign = (value: number | null | undefined) => (
+  <span class={`number ${getSignClass(value)}`}>{formatChange(value)}</span>
 );
 
 /** Columns that do not depend on a run. */
-const OF_INDEX: ReadonlySet<string> = new Set(['index', 'tags']);
+const INDEX_COLUMNS: ReadonlySet<string> = new Set(['index', 'tags']);
 
-const awaited = (column: Column<Row>): Column<Row> => ({ ...column, show: () => <ValueSkeleton /> });
+const createAwaitedColumn = (column: Column<Row>): Column<Row> => ({ ...column, show: () => <ValueSkeleton /> });
 
 /** Columns that are shown only if a row has a value. */
-const OPTIONAL: ReadonlyMap<string, (row: Row) => boolean> = new Map([['tags', ({ index }) => index.tags.length > 0]]);
+const OPTIONAL_COLUMNS: ReadonlyMap<string, (row: Row) => boolean> = new Map([
+  ['tags', ({ index }) => index.tags.length > 0],
+]);
 
 const COLUMNS: readonly Column<Row>[] = [
   {
@@ -126,8 +130,8 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
       <span class="home-index">
-        <span class={`dot home-dot ${dotOf({ index, ...row })}`} />
-        <a href={indexAddress(index.id)} tabIndex={-1}>
+        <span class={`dot home-dot ${getDotClass({ index, ...row })}`} />
+        <a href={formatIndexAddress(index.id)} tabIndex={-1}>
           {index.id}
         </a>
         <span class="quiet">{index.name}</span>
@@ -163,7 +167,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ run }) => run?.level ?? null,
     show: ({ run }) => (
       <span class="number" title={run === null ? undefined : returnText(run.return_variant)}>
-        {decimal(run?.level)}
+        {formatDecimal(run?.level)}
       </span>
     ),
   },
@@ -176,31 +180,31 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ run }) => run?.end ?? null,
     showBelow: ({ run }) => run && `to ${run.end}`,
   },
-  numeric({
+  createNumericColumn({
     id: 'day',
     title: 'Day',
     help: 'Return of the index in the last session',
     width: 68,
     priority: 3,
     of: ({ run }) => run?.index?.day_return ?? null,
-    write: withSign,
+    write: renderWithSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'ytd',
     title: 'YTD',
     help: 'Return of the index since the end of the calendar year before',
     width: 72,
     of: ({ run }) => run?.index?.year_to_date ?? null,
-    write: withSign,
+    write: renderWithSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'year',
     title: '1Y',
     help: 'Return of the index over the dates of the line: one year, or the whole run if it is shorter',
     width: 72,
     priority: 3,
-    of: ({ run }) => yearReturn(run),
-    write: withSign,
+    of: ({ run }) => findYearReturn(run),
+    write: renderWithSign,
   }),
   {
     id: 'volatility',
@@ -211,9 +215,9 @@ const COLUMNS: readonly Column<Row>[] = [
     below: 'nothing',
     align: 'right',
     value: ({ run }) => run?.index?.volatility ?? null,
-    show: ({ run }) => <span class="number">{percent(run?.index?.volatility)}</span>,
+    show: ({ run }) => <span class="number">{formatPercent(run?.index?.volatility)}</span>,
   },
-  numeric({
+  createNumericColumn({
     id: 'drawdown',
     title: 'Max DD',
     help: 'Largest drawdown of the index since its base date',
@@ -221,7 +225,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 4,
     below: 'nothing',
     of: ({ run }) => run?.index?.max_drawdown ?? null,
-    write: percent,
+    write: formatPercent,
   }),
   {
     id: 'last',
@@ -246,22 +250,22 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 208,
     grow: 9.5,
     priority: 1,
-    showBelow: stateBelow,
+    showBelow: formatStateBelow,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
-    copy: stateText,
+    copy: formatState,
     show: (row) => <State {...row} />,
   },
 ];
 
-function stateText({ run, failed }: Row): string {
+function formatState({ run, failed }: Row): string {
   if (failed !== null) return 'failed';
   return run === null ? 'never run' : run.stale === null ? 'up to date' : 'stale';
 }
 
 /** Returns the state for the second line of a row, with the store of the index. */
-function stateBelow(row: Row): string {
+function formatStateBelow(row: Row): string {
   const { store_id: store } = row.index;
-  return store === null ? stateText(row) : `${stateText(row)} · store ${store}`;
+  return store === null ? formatState(row) : `${formatState(row)} · store ${store}`;
 }
 
 /**
@@ -273,7 +277,7 @@ function State({ index, run, isKnown, failed, asking }: Row) {
   if (job !== undefined)
     return (
       <span class="home-running" title={job.message}>
-        <span>{job.status === 'pending' ? 'waiting' : percent(job.progress, 0)}</span>
+        <span>{job.status === 'pending' ? 'waiting' : formatPercent(job.progress, 0)}</span>
         <Progress value={job.progress} label={`Backtest of ${index.id}`} />
       </span>
     );
@@ -290,7 +294,7 @@ function State({ index, run, isKnown, failed, asking }: Row) {
         <Badge>never run</Badge>
       ) : (
         <Badge kind="warning" title={run.stale.reasons.join(' ')}>
-          {staleWord(run.stale)}
+          {formatStale(run.stale)}
         </Badge>
       )}
       <RunButton id={index.id} failed={failed} asking={asking} />
@@ -299,7 +303,7 @@ function State({ index, run, isKnown, failed, asking }: Row) {
 }
 
 /** Returns the return over the last year of a run; null if there is no run. */
-function yearReturn(run: RunSummaryRow | null): number | null {
+function findYearReturn(run: RunSummaryRow | null): number | null {
   const levels = run?.index?.trace.data;
   const [first, last] = [levels?.[0], levels?.at(-1)];
   return first == null || last == null ? null : last / first - 1;

@@ -2,9 +2,9 @@ import { Button, LinkButton } from '../../components/button.js';
 import { runIndex } from '../../state/actions.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import type { Asking } from '../../state/refusals.js';
+import type { RefusedQuery } from '../../state/refusals.js';
 import { countValues } from '../../words/numbers.js';
 import { runOf } from '../../state/refusals.js';
 import type { Row } from './index-row.js';
@@ -13,7 +13,7 @@ interface IndexToolsProps {
   readonly rows: readonly Row[];
   /** Ids of the selected indices. An empty list means all indices. */
   readonly selected: readonly string[];
-  readonly asking: Asking;
+  readonly asking: RefusedQuery;
 }
 
 /** Renders actions on the selected indices. Without a selection they apply to all indices. */
@@ -40,7 +40,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
-        <LinkButton kind="bare" href={addressOf('/console/compare', { ids: withRun.join(',') })}>
+        <LinkButton kind="bare" href={formatAddress('/console/compare', { ids: withRun.join(',') })}>
           Compare {withRun.length}
         </LinkButton>
       )}

@@ -2,8 +2,8 @@ import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
-import { jobAddress, jobTitle, STATUS_KINDS } from '../../words/jobs.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatJobAddress, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
 
 const SHOWN_MAX = 6;
 
@@ -23,12 +23,14 @@ export function LatestJobs() {
           <li key={job.job_id}>
             <a
               href={
-                job.status === 'succeeded' ? jobAddress(job) : `/console/jobs?job=${encodeURIComponent(job.job_id)}`
+                job.status === 'succeeded'
+                  ? formatJobAddress(job)
+                  : `/console/jobs?job=${encodeURIComponent(job.job_id)}`
               }
             >
-              {jobTitle(job)}
+              {formatJobTitle(job)}
             </a>
-            <span class="quiet number">{moment(job.finished_at)}</span>
+            <span class="quiet number">{formatMoment(job.finished_at)}</span>
             <Badge kind={STATUS_KINDS[job.status]}>{job.status}</Badge>
           </li>
         ))}

@@ -5,19 +5,19 @@ import { Icon } from '../../components/icon.js';
 import { runIndex } from '../../state/actions.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';
-import { refusalAbout, runOf, type Asking } from '../../state/refusals.js';
+import { findRefusal, runOf, type RefusedQuery } from '../../state/refusals.js';
 
 interface RunButtonProps {
   readonly id: string;
   /** The last run if it failed. The button then repeats the failed request. */
   readonly failed: JobStatus | null;
   /** Requests and errors of the table; an error is shown in full above the table. */
-  readonly asking: Asking;
+  readonly asking: RefusedQuery;
 }
 
 /** Renders a button that runs the index of a row. An error is shown in the row. */
 export function RunButton({ id, failed, asking }: RunButtonProps) {
-  const refused = asking.trouble === null ? null : refusalAbout(runOf(id));
+  const refused = asking.trouble === null ? null : findRefusal(runOf(id));
   return (
     <>
       {refused !== null && (

@@ -4,9 +4,9 @@ import { Section } from '../../components/page.js';
 import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
-import { duration, secondsBetween } from '../../words/dates.js';
-import { jobAddress, jobTitle } from '../../words/jobs.js';
-import { percent } from '../../words/numbers.js';
+import { formatDuration, computeSecondsBetween } from '../../words/dates.js';
+import { formatJobAddress, formatJobTitle } from '../../words/jobs.js';
+import { formatPercent } from '../../words/numbers.js';
 
 const SHOWN_MAX = 6;
 
@@ -19,15 +19,15 @@ export function RunningJobs() {
       <ul class="job-list">
         {jobs.slice(0, SHOWN_MAX).map((job) => (
           <li key={job.job_id}>
-            <a href={jobAddress(job)}>{jobTitle(job)}</a>
+            <a href={formatJobAddress(job)}>{formatJobTitle(job)}</a>
             <span class="quiet job-message">{job.message}</span>
-            <Progress value={job.progress} label={jobTitle(job)} />
-            <span class="number">{job.status === 'pending' ? 'waiting' : percent(job.progress, 0)}</span>
+            <Progress value={job.progress} label={formatJobTitle(job)} />
+            <span class="number">{job.status === 'pending' ? 'waiting' : formatPercent(job.progress, 0)}</span>
             <span class="quiet number job-time">
-              {duration(secondsBetween(job.started_at ?? job.created_at, null))}
+              {formatDuration(computeSecondsBetween(job.started_at ?? job.created_at, null))}
             </span>
             {may('run') && (
-              <Button kind="bare" onClick={() => cancelJob(job.job_id)} aria-label={`Cancel ${jobTitle(job)}`}>
+              <Button kind="bare" onClick={() => cancelJob(job.job_id)} aria-label={`Cancel ${formatJobTitle(job)}`}>
                 Cancel
               </Button>
             )}

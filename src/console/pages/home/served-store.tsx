@@ -6,8 +6,8 @@ import { ValueSkeleton } from '../../components/skeleton.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 
 const KINDS: Readonly<Record<DataStore['kind'], string>> = {
   folder: 'folder',
@@ -24,7 +24,10 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
   );
   const findings = whole.data?.findings ?? [];
   /** Formats a figure. A store that is still loading has neither dates nor counts. */
-  function written<T extends string | number>(value: T | null, text: (value: T) => string = String): ComponentChildren {
+  function renderValue<T extends string | number>(
+    value: T | null,
+    text: (value: T) => string = String,
+  ): ComponentChildren {
     if (value !== null) return text(value);
     return status === 'loading' ? <ValueSkeleton /> : '–';
   }
@@ -40,10 +43,10 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
         {status !== 'ready' && <Badge kind="warning">{status}</Badge>}
       </div>
       <dl class="served-facts">
-        <Fact term="Securities">{written(identifiers, count)}</Fact>
-        <Fact term="From">{written(start)}</Fact>
-        <Fact term="To">{written(end)}</Fact>
-        <Fact term="Read">{written(loadedAt, moment)}</Fact>
+        <Fact term="Securities">{renderValue(identifiers, formatCount)}</Fact>
+        <Fact term="From">{renderValue(start)}</Fact>
+        <Fact term="To">{renderValue(end)}</Fact>
+        <Fact term="Read">{renderValue(loadedAt, formatMoment)}</Fact>
       </dl>
       {doubts.length > 0 && (
         <details class="served-doubts">

@@ -5,12 +5,12 @@ import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { useAsking, type Asking } from '../../state/refusals.js';
+import { useAsking, type RefusedQuery } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { RunButton } from './run-button.js';
-import { change, countValues, decimal, signClass } from '../../words/numbers.js';
+import { formatChange, countValues, formatDecimal, getSignClass } from '../../words/numbers.js';
 
 /** A strategy with a summary of its stored run, which is null before the first run. */
 interface Row {
@@ -18,7 +18,7 @@ interface Row {
   readonly run: RunSummaryRow | null;
   /** The last run if it failed and is newer than the stored run; null otherwise. */
   readonly failed: JobStatus | null;
-  readonly asking: Asking;
+  readonly asking: RefusedQuery;
 }
 
 /** Renders the strategies: portfolios that follow an index under their own terms. Renders nothing if there are none. */
@@ -43,7 +43,7 @@ export function Strategies() {
           return { stored, run, asking, failed: failed !== undefined && isLater(failed, run?.run_at) ? failed : null };
         })}
         keyOf={({ stored }) => stored.strategy.id}
-        addressOf={({ stored }) => indexAddress(stored.strategy.id)}
+        addressOf={({ stored }) => formatIndexAddress(stored.strategy.id)}
         sort={{ column: 'strategy', direction: 'asc' }}
         height={400}
       />
@@ -60,7 +60,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ stored }) => stored.strategy.id,
     show: ({ stored: { strategy } }) => (
       <span class="home-index">
-        <a href={indexAddress(strategy.id)} tabIndex={-1}>
+        <a href={formatIndexAddress(strategy.id)} tabIndex={-1}>
           {strategy.id}
         </a>
         <span class="quiet">{strategy.name}</span>
@@ -75,7 +75,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 92,
     align: 'right',
     value: ({ run }) => run?.level ?? null,
-    show: ({ run }) => <span class="number">{decimal(run?.level)}</span>,
+    show: ({ run }) => <span class="number">{formatDecimal(run?.level)}</span>,
   },
   {
     id: 'return',
@@ -85,7 +85,9 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 2,
     align: 'right',
     value: ({ run }) => run?.total_return ?? null,
-    show: ({ run }) => <span class={`number ${signClass(run?.total_return)}`}>{change(run?.total_return)}</span>,
+    show: ({ run }) => (
+      <span class={`number ${getSignClass(run?.total_return)}`}>{formatChange(run?.total_return)}</span>
+    ),
   },
   {
     id: 'state',

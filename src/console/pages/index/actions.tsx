@@ -7,7 +7,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { useNames } from '../../state/names.js';
@@ -15,10 +15,10 @@ import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { dayNumber, monthsBefore } from '../../words/dates.js';
+import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import { Exits } from './exits.js';
-import { actionValue } from '../../words/actions.js';
-import { count, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { formatActionValue } from '../../words/actions.js';
+import { formatCount, formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface ActionsProps {
@@ -39,7 +39,7 @@ export function Actions({ id, run }: ActionsProps) {
       const { actions, actions_total: total } = all;
       if (range !== null || total <= actions.length) return all;
       // One response cannot contain all actions. For the whole run, the latest actions are shown.
-      const from = latestFrom(run, actions.length / total);
+      const from = computeLatestStart(run, actions.length / total);
       const latest = await service.value.call('getIndexActions', { ...asked, query: { ...query, from } });
       return { ...latest, actions_total: total };
     },
@@ -63,9 +63,9 @@ const DAYS_PER_MONTH = 30;
  * Returns the start date of a final part of the run that contains at most the given share of its actions, with a margin
  * of 20 %.
  */
-function latestFrom({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
-  const months = (dayNumber(end) - dayNumber(start)) / DAYS_PER_MONTH;
-  return monthsBefore(end, Math.floor(0.8 * share * months));
+function computeLatestStart({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
+  const months = (parseDayNumber(end) - parseDayNumber(start)) / DAYS_PER_MONTH;
+  return subtractMonths(end, Math.floor(0.8 * share * months));
 }
 
 function ActionTable({
@@ -79,19 +79,21 @@ function ActionTable({
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
   const addressOfName = useNameAddress();
-  const columns = useMemo(() => columnsOf((name) => facts.get(name)?.currency ?? null), [facts]);
+  const columns = useMemo(() => createColumns((name) => facts.get(name)?.currency ?? null), [facts]);
   return (
     <Section
       title="Corporate actions"
       aside={
         <>
-          <span>{coming === 0 ? `to ${asOf}` : `${count(total)}, of them ${count(coming)} after ${asOf}`}</span>
+          <span>
+            {coming === 0 ? `to ${asOf}` : `${formatCount(total)}, of them ${formatCount(coming)} after ${asOf}`}
+          </span>
           <ExportMenu id={id} table="events" text="events" />
         </>
       }
     >
       {total > actions.length && (
-        <p class="quiet">The latest {count(actions.length)} are shown; a range of dates shows others.</p>
+        <p class="quiet">The latest {formatCount(actions.length)} are shown; a range of dates shows others.</p>
       )}
       {actions.length > 0 && <Kinds actions={actions} />}
       <Decisions actions={actions} asOf={asOf} />
@@ -120,16 +122,16 @@ function Kinds({ actions }: { readonly actions: readonly IndexAction[] }) {
   for (const { type } of actions) counts.set(type, (counts.get(type) ?? 0) + 1);
   const kinds = [...counts].toSorted(([, a], [, b]) => b - a);
   const others = kinds.slice(KINDS_MAX).reduce((sum, [, number]) => sum + number, 0);
-  const shown = kinds.slice(0, KINDS_MAX).map(([type, number]) => ({ term: kindWords(type), value: count(number) }));
+  const shown = kinds.slice(0, KINDS_MAX).map(([type, n]) => ({ term: formatKind(type), value: formatCount(n) }));
   return (
     <Metrics
       label="Corporate actions by kind"
-      metrics={others === 0 ? shown : [...shown, { term: 'Other kinds', value: count(others) }]}
+      metrics={others === 0 ? shown : [...shown, { term: 'Other kinds', value: formatCount(others) }]}
     />
   );
 }
 
-const kindWords = (type: string): string => {
+const formatKind = (type: string): string => {
   const words = type.toLowerCase().replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
@@ -145,38 +147,37 @@ const CHOICES: Readonly<Record<Choice, string>> = {
   accept_shares: 'Take the shares',
 };
 
-const OFFER = { title: 'Offer for', terms: 'at the last closes' };
-const SCRIP = {
+const OFFER_PHRASES = { title: 'Offer for', terms: 'at the last closes' };
+const SCRIP_PHRASES = {
   title: 'Dividend in cash or shares of',
   terms: 'at the price without the dividend, all other prices unchanged; the index takes the cash',
 };
-const DECIDED: Readonly<Partial<Record<IndexAction['type'], typeof OFFER>>> = {
+const DECIDED_PHRASES: Readonly<Partial<Record<IndexAction['type'], typeof OFFER_PHRASES>>> = {
   RIGHTS_ISSUE: {
     title: 'Rights of',
     terms: 'at the theoretical price ex rights, all other prices unchanged',
   },
-  DIVIDEND: SCRIP,
-  SPECIAL_DIVIDEND: SCRIP,
+  DIVIDEND: SCRIP_PHRASES,
+  SPECIAL_DIVIDEND: SCRIP_PHRASES,
 };
 
 /** Renders the outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
   // A merger is omitted because both of its securities list the same choices.
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
-  const facts = useNames(
-    open.map(({ identifier }) => identifier),
-    asOf,
-  );
+  const identifiers = open.map(({ identifier }) => identifier);
+  const facts = useNames(identifiers, asOf);
+  const currencyOf = (identifier: string) => facts.get(identifier)?.currency ?? null;
   return (
     <>
       {open.map(({ identifier, ex_date: date, type, weight_before: before, shares_before: held, choices, ...rest }) => (
         <section key={`${identifier} ${date} ${type}`} aria-label={`Decision about ${identifier}`}>
           <h3>
-            {DECIDED[type]?.title ?? OFFER.title} {identifier}, ex {date}
+            {DECIDED_PHRASES[type]?.title ?? OFFER_PHRASES.title} {identifier}, ex {date}
           </h3>
           <p class="quiet">
-            {percent(before, 4)} of the index, {figure(held)} index shares before. Pro forma{' '}
-            {DECIDED[type]?.terms ?? OFFER.terms}.
+            {formatPercent(before, 4)} of the index, {formatFigure(held)} index shares before. Pro forma{' '}
+            {DECIDED_PHRASES[type]?.terms ?? OFFER_PHRASES.terms}.
             {rest.election_date !== null && ` Election deadline: ${rest.election_date}.`}
             {rest.election_default !== null && ` Default without an election: ${rest.election_default}.`}
           </p>
@@ -188,11 +189,11 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
               <tr key={choice}>
                 <th scope="row">
                   {CHOICES[choice]}
-                  {received !== null && `: ${decimal(received.ratio, 4)} ${received.identifier} for one`}
+                  {received !== null && `: ${formatDecimal(received.ratio, 4)} ${received.identifier} for one`}
                 </th>
-                <td class="whole">{percent(after, 4)}</td>
-                <td class="whole">{figure(shares)}</td>
-                <td>{cash === 0 ? 'none' : formatMoney(decimal(cash, 4), facts.get(identifier)?.currency ?? null)}</td>
+                <td class="whole">{formatPercent(after, 4)}</td>
+                <td class="whole">{formatFigure(shares)}</td>
+                <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), currencyOf(identifier))}</td>
               </tr>
             ))}
           </WrittenTable>
@@ -223,7 +224,8 @@ function Dividends({ id }: { readonly id: string }) {
 
 function Points({ view }: { readonly view: DividendPointsView }) {
   const { trailing, announced, years, as_of: asOf, withholding_tax: tax } = view;
-  const net = (points: number): string => (tax === 0 ? '' : `, ${decimal(points)} net`);
+  const yearly = formatPercent(trailing.yield);
+  const formatNet = (points: number): string => (tax === 0 ? '' : `, ${formatDecimal(points)} net`);
   return (
     <>
       <Metrics
@@ -231,29 +233,29 @@ function Points({ view }: { readonly view: DividendPointsView }) {
         metrics={[
           {
             term: 'Twelve months',
-            value: decimal(trailing.points),
-            note: `points up to ${asOf}${net(trailing.net_points)}`,
+            value: formatDecimal(trailing.points),
+            note: `points up to ${asOf}${formatNet(trailing.net_points)}`,
           },
-          { term: 'Yield', value: percent(trailing.yield), help: 'Points over the level on the last date of the run' },
+          { term: 'Yield', value: yearly, help: 'Points over the level on the last date of the run' },
           {
             term: 'Announced',
-            value: decimal(announced.points),
-            note: `points after ${asOf}${net(announced.net_points)}`,
+            value: formatDecimal(announced.points),
+            note: `points after ${asOf}${formatNet(announced.net_points)}`,
           },
-          { term: 'Announced dividends', value: count(announced.dividends_total) },
+          { term: 'Announced dividends', value: formatCount(announced.dividends_total) },
         ]}
       />
       <Bars
         label="Dividends by year, index points"
         bars={years.map(({ year, points }) => ({ label: String(year), value: points }))}
         isPlain
-        format={(value) => decimal(value)}
+        format={(value) => formatDecimal(value)}
       />
     </>
   );
 }
 
-const WHAT: readonly Column<IndexAction>[] = [
+const ACTION_COLUMNS: readonly Column<IndexAction>[] = [
   {
     id: 'date',
     title: 'Ex-date',
@@ -278,12 +280,12 @@ const WHAT: readonly Column<IndexAction>[] = [
 ];
 
 /** Renders a value before and after an action. An unchanged value is rendered once. */
-function effectText(before: number | null, after: number | null) {
-  const [from, to] = [figure(before), figure(after)];
+function renderEffect(before: number | null, after: number | null) {
+  const [from, to] = [formatFigure(before), formatFigure(after)];
   return from === to ? <span class="quiet">{to}</span> : `${from} → ${to}`;
 }
 
-const EFFECTS: readonly Column<IndexAction>[] = [
+const EFFECT_COLUMNS: readonly Column<IndexAction>[] = [
   {
     id: 'announced',
     title: 'Announced',
@@ -291,23 +293,23 @@ const EFFECTS: readonly Column<IndexAction>[] = [
     priority: 6,
     value: ({ announced }) => announced,
   },
-  numeric({
+  createNumericColumn({
     id: 'before',
     title: 'Weight before',
     help: 'At the previous close; for announced actions on the last date of the run',
     width: 108,
     priority: 4,
     of: (row) => row.weight_before,
-    write: (value) => percent(value, 4),
+    write: (value) => formatPercent(value, 4),
   }),
-  numeric({
+  createNumericColumn({
     id: 'after',
     title: 'Weight after',
     help: 'At the close of its session; pro forma for announced actions',
     width: 100,
     priority: 2,
     of: (row) => row.weight_after,
-    write: (value) => percent(value, 4),
+    write: (value) => formatPercent(value, 4),
   }),
   {
     id: 'shares',
@@ -317,7 +319,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
     priority: 7,
     align: 'right',
     value: (row) => row.shares_before,
-    show: (row) => effectText(row.shares_before, row.shares_after),
+    show: (row) => renderEffect(row.shares_before, row.shares_after),
   },
   {
     id: 'divisor',
@@ -327,12 +329,12 @@ const EFFECTS: readonly Column<IndexAction>[] = [
     priority: 5,
     align: 'right',
     value: (row) => row.divisor_after,
-    show: (row) => effectText(row.divisor_before, row.divisor_after),
+    show: (row) => renderEffect(row.divisor_before, row.divisor_after),
   },
 ];
 
-const columnsOf = (currencyOf: (identifier: string) => string | null): readonly Column<IndexAction>[] => [
-  ...WHAT,
+const createColumns = (currencyOf: (identifier: string) => string | null): readonly Column<IndexAction>[] => [
+  ...ACTION_COLUMNS,
   {
     id: 'value',
     title: 'Value',
@@ -341,7 +343,7 @@ const columnsOf = (currencyOf: (identifier: string) => string | null): readonly 
     priority: 3,
     align: 'right',
     value: ({ value }) => value,
-    show: ({ identifier, type, value }) => actionValue(type, value, currencyOf(identifier)),
+    show: ({ identifier, type, value }) => formatActionValue(type, value, currencyOf(identifier)),
   },
-  ...EFFECTS,
+  ...EFFECT_COLUMNS,
 ];

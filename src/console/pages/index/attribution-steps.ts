@@ -9,25 +9,28 @@ interface Step {
 }
 
 /** Number of securities with a separate step, among the gains and among the losses. */
-const STEPS = 8;
+const STEPS_MAX = 8;
 
 /**
  * Returns the steps of the return by security: the largest gains, the sum of the other gains, the sum of the other
  * losses, the largest losses, overlay parts, and the total. Contributions are after costs, so that costs are not a
  * step.
  */
-export function stepsOf({
+export function createSteps({
   contributions,
   total_return: total,
   overlay_parts: parts,
 }: AttributionView): readonly Step[] {
   const { gains, losses } = splitBySign(contributions);
-  const bar = ({ asset_id: name, contribution }: ContributionPayload): Step => ({ label: name, value: contribution });
+  const createStep = ({ asset_id: name, contribution }: ContributionPayload): Step => ({
+    label: name,
+    value: contribution,
+  });
   return [
-    ...gains.slice(0, STEPS).map(bar),
-    ...restOf(gains.slice(STEPS), 'gain'),
-    ...restOf(losses.slice(0, -STEPS), 'loss', 'losses'),
-    ...losses.slice(-STEPS).map(bar),
+    ...gains.slice(0, STEPS_MAX).map(createStep),
+    ...restOf(gains.slice(STEPS_MAX), 'gain'),
+    ...restOf(losses.slice(0, -STEPS_MAX), 'loss', 'losses'),
+    ...losses.slice(-STEPS_MAX).map(createStep),
     ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
       label: `${part} of ${id}`,
       value: contribution,

@@ -4,9 +4,17 @@ import { Choice } from '../../components/choice.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Wait } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
-import { change, count, countValues, figure, points, residualText, signClass } from '../../words/numbers.js';
-import { groupStepsOf, splitBySign, stepsOf, sumOf } from './attribution-steps.js';
+import { getParameter, setParameters } from '../../state/place.js';
+import {
+  formatChange,
+  formatCount,
+  countValues,
+  formatFigure,
+  formatPoints,
+  formatResidual,
+  getSignClass,
+} from '../../words/numbers.js';
+import { groupStepsOf, splitBySign, createSteps, sumOf } from './attribution-steps.js';
 
 interface AttributionTotalProps {
   readonly view: AttributionView;
@@ -19,7 +27,7 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
   const hasSectors = groups !== null && (groups === undefined || groups.groups.length > 1);
   // The sectors of an overlay do not show its parts, such as a fee.
   const usual = view.overlay_parts === null ? 'sector' : 'security';
-  const by = hasSectors ? (STEPS_BY.find(({ value }) => value === parameter('steps'))?.value ?? usual) : 'security';
+  const by = hasSectors ? (STEPS_BY.find(({ value }) => value === getParameter('steps'))?.value ?? usual) : 'security';
   const window = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
   return (
     <>
@@ -45,9 +53,11 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
         ) : (
           <Bars
             label="Contributions, step by step"
-            bars={by === 'sector' && groups != null ? groupStepsOf(groups.groups, view.total_return) : stepsOf(view)}
+            bars={
+              by === 'sector' && groups != null ? groupStepsOf(groups.groups, view.total_return) : createSteps(view)
+            }
             isRunning
-            format={points}
+            format={formatPoints}
           />
         )}
       </Section>
@@ -66,13 +76,13 @@ function figuresOf(view: AttributionView): readonly Metric[] {
   const { reconciles, residual, periods } = view;
   const { gains, losses } = splitBySign(view.contributions);
   const part = (term: string, value: number | null, note: string, help: string): readonly Metric[] =>
-    value === null ? [] : [{ term, value: points(value), kind: signClass(value), note, help }];
+    value === null ? [] : [{ term, value: formatPoints(value), kind: getSignClass(value), note, help }];
   return [
     {
       term: 'Return of the portfolio',
-      value: change(total),
-      kind: signClass(total),
-      note: `${count(periods)} sessions`,
+      value: formatChange(total),
+      kind: getSignClass(total),
+      note: `${formatCount(periods)} sessions`,
       help: 'After costs: the sum of all contributions',
     },
     ...part('Gains', sumOf(gains), ofSecurities(gains.length), 'Sum of the contributions above 0'),
@@ -82,7 +92,7 @@ function figuresOf(view: AttributionView): readonly Metric[] {
     ...part('Effect of the cap', cap, 'index minus uncapped index', 'A comparison of two indices, which is not a step'),
     {
       term: 'Unexplained',
-      value: points(residual),
+      value: formatPoints(residual),
       kind: reconciles ? '' : 'down',
       help: 'Return of the portfolio minus the sum of all contributions',
       note: <Residual value={residual} />,
@@ -94,11 +104,11 @@ const ofSecurities = (size: number): string => countValues(size, 'security', 'se
 
 /** Renders the residual of a sum. A rounding error is shown as 0, with the exact value folded. */
 export const Residual = ({ value }: { readonly value: number }) =>
-  residualText(value) === figure(value) ? (
-    <>residual {figure(value)}</>
+  formatResidual(value) === formatFigure(value) ? (
+    <>residual {formatFigure(value)}</>
   ) : (
     <details>
-      <summary>residual {residualText(value)}</summary>
-      {figure(value)} before rounding
+      <summary>residual {formatResidual(value)}</summary>
+      {formatFigure(value)} before rounding
     </details>
   );

@@ -12,23 +12,23 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useNames } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { addPoints, addSign } from '../../components/signed.js';
-import { change, percent, points, signClass } from '../../words/numbers.js';
+import { formatChange, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
 import { AttributionTotal } from './attribution-total.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { useNameAddress } from './use-name-address.js';
 
 /** Address value for attribution without a benchmark. */
-const NOTHING = '-';
+const NO_EFFECT = '-';
 
 interface AttributionProps {
   readonly id: string;
@@ -46,8 +46,8 @@ export function Attribution({ id, run }: AttributionProps) {
   );
   // Default benchmark: the benchmark of the run, if it is an index.
   const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
-  const asked = parameter('against');
-  const against = asked === NOTHING ? null : (asked ?? usual);
+  const asked = getParameter('against');
+  const against = asked === NO_EFFECT ? null : (asked ?? usual);
   const isKnown = asked !== null || own.data !== undefined || own.trouble !== null;
   const names = useResource(
     `attribution ${runKey(id)} ${range?.from} ${range?.to}`,
@@ -75,11 +75,11 @@ export function Attribution({ id, run }: AttributionProps) {
             label="Against"
             isLabelShown
             options={[
-              { value: NOTHING, text: 'nothing' },
+              { value: NO_EFFECT, text: 'nothing' },
               ...others.map(({ id: other }) => ({ value: other, text: other })),
             ]}
-            value={against ?? NOTHING}
-            onChoose={(other) => setParameters({ against: other === (usual ?? NOTHING) ? null : other })}
+            value={against ?? NO_EFFECT}
+            onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
           />
         }
       >
@@ -139,20 +139,30 @@ function BySecurity({ view: { contributions, end } }: { readonly view: Attributi
 function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   const { effects, benchmark, findings } = view;
   if (effects === null || benchmark === null) return null;
-  const term = (name: string, value: number | null, help: string, write = points) =>
-    value === null ? [] : [{ term: name, value: write(value), kind: signClass(value), help }];
+  const createTerm = (name: string, value: number | null, help: string, write = formatPoints) =>
+    value === null ? [] : [{ term: name, value: write(value), kind: getSignClass(value), help }];
   return (
     <>
       <Findings findings={findings} />
       <Metrics
         label={`Active return against ${benchmark}`}
         metrics={[
-          ...term(`Portfolio, ${returnText(view.return_variant)}`, view.total_return, 'After costs', change),
-          ...term(addReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Of the benchmark', change),
-          ...term('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
-          ...term('Allocation', effects.allocation, 'All groups: effect of different group weights'),
-          ...term('Selection', effects.selection, 'All groups: effect of different securities within groups'),
-          ...term('Interaction', effects.interaction, 'All groups: combined effect of both'),
+          ...createTerm(
+            `Portfolio, ${returnText(view.return_variant)}`,
+            view.total_return,
+            'After costs',
+            formatChange,
+          ),
+          ...createTerm(
+            addReturn(benchmark, view.benchmark_variant),
+            view.benchmark_return,
+            'Of the benchmark',
+            formatChange,
+          ),
+          ...createTerm('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
+          ...createTerm('Allocation', effects.allocation, 'All groups: effect of different group weights'),
+          ...createTerm('Selection', effects.selection, 'All groups: effect of different securities within groups'),
+          ...createTerm('Interaction', effects.interaction, 'All groups: combined effect of both'),
         ]}
       />
     </>
@@ -161,16 +171,16 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
 
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Sector', width: 120, grow: 2, value: ({ group }) => group },
-  numeric({
+  createNumericColumn({
     id: 'weight',
     adds: true,
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
     of: ({ average_weight: weight }) => weight,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'contribution',
     adds: true,
     title: 'Contribution',
@@ -202,16 +212,16 @@ const NAME_COLUMNS: readonly Column<NameRow>[] = [
     show: ({ asset_id: name }) => <strong>{name}</strong>,
   },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  numeric({
+  createNumericColumn({
     id: 'weight',
     adds: true,
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
     of: ({ average_weight: weight }) => weight,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'return',
     title: 'Return',
     help: 'Return of the security over the sessions in which it was held',
@@ -220,7 +230,7 @@ const NAME_COLUMNS: readonly Column<NameRow>[] = [
     of: ({ total_return: own }) => own,
     write: addSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'contribution',
     adds: true,
     title: 'Contribution',

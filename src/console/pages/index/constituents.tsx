@@ -5,16 +5,16 @@ import { Metrics } from '../../components/metrics.js';
 import { DateInput } from '../../components/range-bar.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useNames, type NameFacts } from '../../state/names.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
-import { rebalanceAddress } from '../../words/addresses.js';
+import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addPoints } from '../../components/signed.js';
-import { count, decimal, percent, points } from '../../words/numbers.js';
+import { formatCount, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
 interface ConstituentsProps {
@@ -24,11 +24,11 @@ interface ConstituentsProps {
 
 /** Renders the constituents on a date with their target weights. Each constituent links to its explanation. */
 export function Constituents({ id, run }: ConstituentsProps) {
-  const on = parameter('on') ?? run.end;
-  const open = parameter('name');
-  const weights = useResource(`weights ${runKey(id)} ${on}`, weightsOf(id, on, false), { keeps: true });
+  const on = getParameter('on') ?? run.end;
+  const open = getParameter('name');
+  const weights = useResource(`weights ${runKey(id)} ${on}`, createWeightsReader(id, on, false), { keeps: true });
   // Risk is a separate request because it takes longer than the weights and fails for a short run.
-  const measured = useResource(`risk ${runKey(id)} ${on}`, weightsOf(id, on, true), { keeps: true });
+  const measured = useResource(`risk ${runKey(id)} ${on}`, createWeightsReader(id, on, true), { keeps: true });
   const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
     <div class="index-part">
@@ -68,7 +68,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
   );
 }
 
-const weightsOf = (id: string, on: string, risk: boolean) => (signal: AbortSignal) =>
+const createWeightsReader = (id: string, on: string, risk: boolean) => (signal: AbortSignal) =>
   service.value.call('getWeights', { params: { index_id: id }, query: { ...readShownRun(), as_of: on, risk }, signal });
 
 interface Row extends ConstituentRow {
@@ -96,30 +96,30 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
       <Metrics
         label={`Weights on ${view.as_of}`}
         metrics={[
-          { term: 'Constituents', value: count(concentration.constituents), note: view.as_of },
+          { term: 'Constituents', value: formatCount(concentration.constituents), note: view.as_of },
           {
             term: 'Effective number',
-            value: decimal(concentration.effective_assets, 1),
+            value: formatDecimal(concentration.effective_assets, 1),
             help: '1 divided by the sum of squared weights',
-            ...grossNote(concentration),
+            ...createGrossNote(concentration),
           },
           {
             term: 'Largest',
-            value: percent(concentration.largest),
-            note: cap === null ? 'no cap' : `cap ${percent(cap)} when decided`,
+            value: formatPercent(concentration.largest),
+            note: cap === null ? 'no cap' : `cap ${formatPercent(cap)} when decided`,
           },
-          ...cashOf(view.weights),
-          { term: 'Largest ten', value: percent(top['10']) },
+          ...listCash(view.weights),
+          { term: 'Largest ten', value: formatPercent(top['10']) },
           {
             term: 'Volatility, ex ante',
-            value: isRiskAwaited ? <ValueSkeleton /> : percent(risk?.volatility),
+            value: isRiskAwaited ? <ValueSkeleton /> : formatPercent(risk?.volatility),
             help: 'Annualised estimate for these weights from the covariance of the run (not realised)',
           },
           {
             term: 'Drift, one-way',
-            value: percent(drift?.turnover ?? 0),
+            value: formatPercent(drift?.turnover ?? 0),
             help: 'One-way: half the sum of absolute changes since the rebalance',
-            note: <a href={ofShownRun(rebalanceAddress(id, rebalance))}>since {rebalance}</a>,
+            note: <a href={formatShownRunPath(formatRebalanceAddress(id, rebalance))}>since {rebalance}</a>,
           },
         ]}
       />
@@ -145,22 +145,22 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
 const SHOWN_MIN = 5e-5;
 
 /** Returns a note with the number of long and short positions, if some positions are short. */
-function grossNote({ constituents, gross_constituents: all }: WeightsView['concentration']) {
-  return all === undefined || all === constituents ? {} : { note: `${count(all)} positions, long and short` };
+function createGrossNote({ constituents, gross_constituents: all }: WeightsView['concentration']) {
+  return all === undefined || all === constituents ? {} : { note: `${formatCount(all)} positions, long and short` };
 }
 
 /**
  * Returns the figure of the uninvested weight: cash, or a loan if the weights exceed 1. Returns no figure if the weight
  * would be displayed as zero.
  */
-function cashOf(weights: readonly ConstituentRow[]) {
+function listCash(weights: readonly ConstituentRow[]) {
   const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
   return Math.abs(cash) < SHOWN_MIN
     ? []
     : [
         {
           term: cash > 0 ? 'Cash' : 'Borrowed',
-          value: percent(Math.abs(cash)),
+          value: formatPercent(Math.abs(cash)),
           help: 'Fraction of the value that is not invested in securities',
         },
       ];
@@ -184,8 +184,15 @@ const COLUMNS: readonly Column<Row>[] = [
     below: 'nothing',
     value: ({ facts }) => facts?.sector ?? null,
   },
-  numeric({ id: 'weight', adds: true, title: 'Weight', width: 80, of: ({ weight }) => weight, write: percent }),
-  numeric({
+  createNumericColumn({
+    id: 'weight',
+    adds: true,
+    title: 'Weight',
+    width: 80,
+    of: ({ weight }) => weight,
+    write: formatPercent,
+  }),
+  createNumericColumn({
     id: 'decided',
     adds: true,
     title: 'At rebalance',
@@ -193,9 +200,9 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 100,
     priority: 2,
     of: ({ decided_weight: decided }) => decided,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'drift',
     adds: true,
     title: 'Drift',
@@ -204,7 +211,7 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ delta_since_rebalance: delta }) => delta,
     write: addPoints,
   }),
-  numeric({
+  createNumericColumn({
     id: 'risk',
     adds: true,
     title: 'Risk',
@@ -212,7 +219,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 84,
     priority: 5,
     of: ({ risk_contribution: risk }) => risk,
-    write: points,
+    write: formatPoints,
   }),
   {
     id: 'cap',
@@ -225,7 +232,7 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ capped, raw_weight: raw, decided_weight: decided, weight }) =>
       capped && (
         <Badge kind="info">
-          {(raw ?? 0) > (decided ?? weight) ? 'cut' : 'raised'} from {percent(raw)}
+          {(raw ?? 0) > (decided ?? weight) ? 'cut' : 'raised'} from {formatPercent(raw)}
         </Badge>
       ),
   },

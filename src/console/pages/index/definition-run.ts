@@ -1,7 +1,7 @@
 import type { StaleState } from '#clients/typescript/divisor.js';
-import { parameter } from '../../state/place.js';
+import { getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
-import { newestRun } from './run-terms.js';
+import { readNewestRun } from './run-terms.js';
 
 /**
  * Returns the query of the run whose definition explains the decisions; an empty query if the stored definition is the
@@ -10,9 +10,11 @@ import { newestRun } from './run-terms.js';
  * @returns null while the run is unknown
  */
 export function useDefinitionRun(id: string, stale: StaleState | null): { readonly run_id?: string } | null {
-  const named = parameter('run_id');
+  const named = getParameter('run_id');
   const isOld = named === null && stale?.definition === true;
-  const newest = useResource(isOld ? `newest run ${id} of its definition` : null, (signal) => newestRun(id, signal));
+  const newest = useResource(isOld ? `newest run ${id} of its definition` : null, (signal) =>
+    readNewestRun(id, signal),
+  );
   if (named !== null) return { run_id: named };
   if (!isOld) return {};
   return newest.data == null ? null : { run_id: newest.data.run_id };

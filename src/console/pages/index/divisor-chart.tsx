@@ -8,7 +8,7 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { sumsByYear } from '../../words/sums.js';
+import { sumByYear } from '../../words/sums.js';
 
 interface Divisors {
   readonly dates: readonly string[];
@@ -32,7 +32,7 @@ export function DivisorChart({ id }: { readonly id: string }) {
 }
 
 function Charts({ id }: { readonly id: string }) {
-  const table = useResource(`divisor ${runKey(id)}`, (signal) => divisorsOf(id, signal), { keeps: true });
+  const table = useResource(`divisor ${runKey(id)}`, (signal) => readDivisors(id, signal), { keeps: true });
   const range = findChosenRange();
   const linked = { height: 180, sync: 'index', range, onRange: chooseRange };
   return (
@@ -44,7 +44,7 @@ function Charts({ id }: { readonly id: string }) {
               label={`Divisor of ${id}`}
               dates={dates}
               lines={[{ id: 'divisor', label: 'Divisor', values: divisor, colour: 1 }]}
-              unit={unitOf(divisor)}
+              unit={createUnit(divisor)}
               {...linked}
             />
             {points.length > 0 ? (
@@ -63,19 +63,19 @@ function Charts({ id }: { readonly id: string }) {
 const DIGITS = 8;
 const DECIMALS_MAX = 12;
 
-function unitOf(divisor: readonly (number | null)[]): Unit {
+function createUnit(divisor: readonly (number | null)[]): Unit {
   const most = divisor.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
   const whole = most === 0 ? 0 : Math.ceil(Math.log10(most));
   return { of: 'number', digits: Math.min(DECIMALS_MAX, Math.max(2, DIGITS - whole)) };
 }
 
-async function divisorsOf(id: string, signal: AbortSignal): Promise<Divisors> {
+async function readDivisors(id: string, signal: AbortSignal): Promise<Divisors> {
   const { columns, data } = await service.value.call('exportRun', {
     params: { index_id: id, table: 'levels' },
     query: { ...readShownRun(), format: 'json' },
     signal,
   });
-  const valuesOf = (name: string) => {
+  const listValues = (name: string) => {
     const at = columns.indexOf(name);
     return data.map((row) => row[at] as number | null); // every cell is a number or null
   };
@@ -85,8 +85,8 @@ async function divisorsOf(id: string, signal: AbortSignal): Promise<Divisors> {
     { id: 'net', label: 'After withholding tax', column: 'net_dividend_points', colour: 4 },
   ];
   const points = series.flatMap(({ column, ...line }): Line[] => {
-    const paid = valuesOf(column);
-    return paid.every((value) => value === null) ? [] : [{ ...line, values: sumsByYear(dates, paid) }];
+    const paid = listValues(column);
+    return paid.every((value) => value === null) ? [] : [{ ...line, values: sumByYear(dates, paid) }];
   });
-  return { dates, divisor: valuesOf('divisor'), points };
+  return { dates, divisor: listValues('divisor'), points };
 }

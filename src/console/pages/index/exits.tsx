@@ -1,12 +1,12 @@
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { change, figure } from '../../words/numbers.js';
+import { formatChange, formatFigure } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface Exit {
@@ -21,7 +21,7 @@ interface Exit {
 export function Exits({ id }: { readonly id: string }) {
   const addressOfName = useNameAddress();
   const range = findChosenRange();
-  const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
+  const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => readExits(id, signal), {
     keeps: true,
   });
   if (view.data?.length === 0) return null;
@@ -34,7 +34,7 @@ export function Exits({ id }: { readonly id: string }) {
         {(exits) => (
           <Table
             label={`securities that left ${id}`}
-            columns={EXITS}
+            columns={EXIT_COLUMNS}
             rows={exits}
             keyOf={({ date, identifier }) => `${date} ${identifier}`}
             addressOf={({ identifier }) => addressOfName(identifier)}
@@ -47,36 +47,36 @@ export function Exits({ id }: { readonly id: string }) {
   );
 }
 
-async function exitsOf(id: string, signal: AbortSignal): Promise<readonly Exit[]> {
+async function readExits(id: string, signal: AbortSignal): Promise<readonly Exit[]> {
   const range = findChosenRange();
   const { columns, data } = await service.value.call('exportRun', {
     params: { index_id: id, table: 'events' },
     query: { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }), format: 'json' },
     signal,
   });
-  const at = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];
-  const number = (row: readonly unknown[], name: string) => at(row, name) as number | null; // these columns contain numbers or null
+  const getCell = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];
+  const findNumber = (row: readonly unknown[], name: string) => getCell(row, name) as number | null; // these columns contain numbers or null
   return data
-    .filter((row) => at(row, 'type') === 'exit')
+    .filter((row) => getCell(row, 'type') === 'exit')
     .map((row) => ({
-      date: String(at(row, 'date')),
-      identifier: String(at(row, 'identifier')),
-      effect: number(row, 'effect'),
-      divisorBefore: number(row, 'divisor_before'),
-      divisorAfter: number(row, 'divisor_after'),
+      date: String(getCell(row, 'date')),
+      identifier: String(getCell(row, 'identifier')),
+      effect: findNumber(row, 'effect'),
+      divisorBefore: findNumber(row, 'divisor_before'),
+      divisorAfter: findNumber(row, 'divisor_after'),
     }));
 }
 
-const EXITS: readonly Column<Exit>[] = [
+const EXIT_COLUMNS: readonly Column<Exit>[] = [
   { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
   { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
-  numeric({
+  createNumericColumn({
     id: 'effect',
     title: 'Effect on divisor',
     help: 'Relative change of the divisor caused by the removed market value',
     width: 140,
     of: ({ effect }) => effect,
-    write: (value) => change(value, 4),
+    write: (value) => formatChange(value, 4),
   }),
   {
     id: 'divisor',
@@ -86,6 +86,6 @@ const EXITS: readonly Column<Exit>[] = [
     priority: 2,
     align: 'right',
     value: (row) => row.divisorAfter,
-    show: (row) => `${figure(row.divisorBefore)} → ${figure(row.divisorAfter)}`,
+    show: (row) => `${formatFigure(row.divisorBefore)} → ${formatFigure(row.divisorAfter)}`,
   },
 ];

@@ -6,8 +6,8 @@ import { Answered } from '../../components/wait.js';
 import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { datapointText } from '../../words/datapoints.js';
-import { change, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { formatDatapoint } from '../../words/datapoints.js';
+import { formatChange, formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
 import { useNameAddress } from './use-name-address.js';
 import './explanation.css';
@@ -80,10 +80,10 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
       </p>
       {derivation !== null && (
         <p>
-          Optimised from {derivation.source_index_id}: its weight there {percent(derivation.source_weight, 4)}
+          Optimised from {derivation.source_index_id}: its weight there {formatPercent(derivation.source_weight, 4)}
           {derivation.solve !== null && (
             <>
-              , solved {percent(derivation.solve.solved_weight, 4)}, held by {derivation.solve.held_by}
+              , solved {formatPercent(derivation.solve.solved_weight, 4)}, held by {derivation.solve.held_by}
             </>
           )}
           .
@@ -113,7 +113,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
                     {knownFrom !== null && ` known from ${knownFrom} on`}
                   </span>
                 </span>
-                <span class="number">{datapointText(field, value, currency)}</span>
+                <span class="number">{formatDatapoint(field, value, currency)}</span>
               </li>
             ))}
           </ul>
@@ -135,14 +135,17 @@ function Placing({ explained, quoted }: PlacingProps) {
   return (
     <Facts
       facts={[
-        ['Weight decided', percent(weight, 4)],
-        ['Weight held', drift === null ? null : `${percent(drift.held_weight, 4)} (${change(drift.change, 4)})`],
+        ['Weight decided', formatPercent(weight, 4)],
+        [
+          'Weight held',
+          drift === null ? null : `${formatPercent(drift.held_weight, 4)} (${formatChange(drift.change, 4)})`,
+        ],
         ['Decided on', explained.decision_date],
         ['In effect from', explained.rebalance_date],
         ['Date shown', explained.as_of],
-        ['Constituent since', explained.entered && cameText(explained.entered)],
-        ['Left', explained.left && cameText(explained.left)],
-        ['Pending order', explained.order && waitingText(explained.order)],
+        ['Constituent since', explained.entered && formatEntry(explained.entered)],
+        ['Left', explained.left && formatEntry(explained.left)],
+        ['Pending order', explained.order && formatWaiting(explained.order)],
         ['Quoted in', quoted],
       ]}
     />
@@ -152,11 +155,11 @@ function Placing({ explained, quoted }: PlacingProps) {
 type Change = NonNullable<IndexExplanation['entered']>;
 
 /** Formats the date and the cause of an entry into or exit from the index. */
-const cameText = ({ date, event, related, weight, price, currency }: Change): string =>
-  `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${percent(weight, 4)} at ${formatMoney(figure(price), currency)}`;
+const formatEntry = ({ date, event, related, weight, price, currency }: Change): string =>
+  `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${formatPercent(weight, 4)} at ${formatMoney(formatFigure(price), currency)}`;
 
-const waitingText = ({ date, side, target_weight: target, reason }: NonNullable<IndexExplanation['order']>): string =>
-  `${side} to ${percent(target, 4)}, from the rebalance of ${date}: ${reason.replaceAll('_', ' ')}`;
+const formatWaiting = ({ date, side, target_weight: target, reason }: NonNullable<IndexExplanation['order']>): string =>
+  `${side} to ${formatPercent(target, 4)}, from the rebalance of ${date}: ${reason.replaceAll('_', ' ')}`;
 
 interface StepProps {
   readonly step: ExplainedRule;
@@ -167,11 +170,11 @@ interface StepProps {
 function Step({ step, currency }: StepProps) {
   const { rule_id: id, kept, test, value, threshold, rank, cutoff, incumbent, distance } = step;
   const parts = [
-    value !== null && `value ${datapointText(test, value, currency)}`,
-    threshold !== null && `bound ${datapointText(test, threshold, currency)}`,
+    value !== null && `value ${formatDatapoint(test, value, currency)}`,
+    threshold !== null && `bound ${formatDatapoint(test, threshold, currency)}`,
     rank !== null && `rank ${rank}${cutoff === null ? '' : ` of ${cutoff}`}`,
     incumbent && 'kept as a constituent',
-    !kept && distance !== null && distance !== 0 && `${datapointText(test, Math.abs(distance), currency)} short`,
+    !kept && distance !== null && distance !== 0 && `${formatDatapoint(test, Math.abs(distance), currency)} short`,
   ].filter(Boolean);
   return (
     <li>
@@ -206,12 +209,12 @@ function Weighing({ explained: { weighting, capping }, currency }: WeighingProps
       </p>
       <Facts
         facts={[
-          ...Object.entries(weighting.parts).map(([name, value]) => [name, datapointText(name, value)] as const),
-          ['Raw weight', datapointText(weighting.formula, weighting.raw, currency)],
-          ['Sum of raw weights', datapointText(weighting.formula, weighting.raw_total, currency)],
-          ['Before capping', percent(weighting.uncapped_weight, 4)],
-          ['Cap', percent(capping?.cap)],
-          ['Scale', capping === null ? null : decimal(capping.scale, 6)],
+          ...Object.entries(weighting.parts).map(([name, value]) => [name, formatDatapoint(name, value)] as const),
+          ['Raw weight', formatDatapoint(weighting.formula, weighting.raw, currency)],
+          ['Sum of raw weights', formatDatapoint(weighting.formula, weighting.raw_total, currency)],
+          ['Before capping', formatPercent(weighting.uncapped_weight, 4)],
+          ['Cap', formatPercent(capping?.cap)],
+          ['Scale', capping === null ? null : formatDecimal(capping.scale, 6)],
           ['Capped', capping === null ? null : capping.capped ? 'yes' : 'no'],
         ]}
       />

@@ -1,17 +1,17 @@
 import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT, type Line } from '../../components/chart/series.js';
+import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Field } from '../../components/form/field.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { readShownRun } from '../../state/shown-run.js';
-import { percent } from '../../words/numbers.js';
+import { formatPercent } from '../../words/numbers.js';
 
 export interface ExposuresProps {
   readonly id: string;
@@ -27,8 +27,8 @@ export interface ExposuresProps {
 export function Exposures({ id, run, query }: ExposuresProps) {
   const fields = useFieldsOfRun(id, run);
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
-  const field = parameter('field') ?? 'DIVIDEND_YIELD';
-  const benchmark = parameter('benchmark');
+  const field = getParameter('field') ?? 'DIVIDEND_YIELD';
+  const benchmark = getParameter('benchmark');
   const asked = {
     ...readShownRun(),
     ...query,
@@ -42,7 +42,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
     { keeps: true },
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
+  const findText = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
   return (
     <>
       <Section title="Exposure">
@@ -57,7 +57,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
             value={field}
             findings={[]}
             datapoints={numeric}
-            onChange={(value) => setParameters({ field: text(value) })}
+            onChange={(value) => setParameters({ field: findText(value) })}
           />
           <Field
             spec={{
@@ -69,7 +69,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
             }}
             value={benchmark ?? undefined}
             findings={[]}
-            onChange={(value) => setParameters({ benchmark: text(value) })}
+            onChange={(value) => setParameters({ benchmark: findText(value) })}
           />
         </div>
         <Answered resource={view} what="the exposures">
@@ -84,7 +84,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
 }
 
 /** Returns the number of decimals for values of this magnitude. */
-const digitsOf = (values: Line['values']): number => {
+const countDigits = (values: Line['values']): number => {
   const size = Math.max(...values.map((value) => Math.abs(value ?? 0)));
   return size < 1 ? 4 : size < 1000 ? 2 : 0;
 };
@@ -115,10 +115,10 @@ function Datapoint({ view, field }: { readonly view: ExposuresView; readonly fie
         height={240}
         sync="weights"
         onRange={chooseRange}
-        unit={field.endsWith('_YIELD') ? PERCENT : { of: 'number', digits: digitsOf(own.mean) }}
+        unit={field.endsWith('_YIELD') ? PERCENT_UNIT : { of: 'number', digits: countDigits(own.mean) }}
       />
       <p class="quiet">
-        Known for {percent(own.coverage.at(-1))} of the weight on {view.dates.at(-1)}.
+        Known for {formatPercent(own.coverage.at(-1))} of the weight on {view.dates.at(-1)}.
       </p>
     </>
   );
@@ -147,7 +147,7 @@ function Concentration({ view }: { readonly view: ExposuresView }) {
         hasZero
         sync="weights"
         onRange={chooseRange}
-        unit={PERCENT}
+        unit={PERCENT_UNIT}
       />
     </Section>
   );

@@ -4,15 +4,15 @@ import { Section } from '../../components/page.js';
 import { addPoints } from '../../components/signed.js';
 import { Findings } from '../../components/findings.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { factorLabel } from '../../words/labels.js';
-import { change, decimal, percent, residualText } from '../../words/numbers.js';
+import { formatFactor } from '../../words/labels.js';
+import { formatChange, formatDecimal, formatPercent, formatResidual } from '../../words/numbers.js';
 
 const MODELS = [
   { value: 'styles', text: 'Styles' },
@@ -22,7 +22,7 @@ const MODELS = [
 /** Renders the return of a range attributed to factors, with the unexplained remainder. */
 export function FactorAttribution({ id }: { readonly id: string }) {
   const range = findChosenRange();
-  const model = MODELS.find(({ value }) => value === parameter('factors'))?.value ?? 'styles';
+  const model = MODELS.find(({ value }) => value === getParameter('factors'))?.value ?? 'styles';
   const query = { ...readShownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
   const view = useResource(
     `factor attribution ${runKey(id)} ${model} ${range?.from} ${range?.to}`,
@@ -59,7 +59,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
   const { factors, specific, other, total_return: total, covered_weight: covered, residual } = view;
   const rows: readonly Row[] = [
     ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
-      name: factorLabel(factor),
+      name: formatFactor(factor),
       exposure,
       contribution,
     })),
@@ -78,7 +78,8 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
         sort={{ column: 'contribution', direction: 'desc' }}
       />
       <p class="quiet">
-        Together {change(total)}, residual {residualText(residual)}; regressions have {percent(covered)} of the weight.
+        Together {formatChange(total)}, residual {formatResidual(residual)}; regressions have {formatPercent(covered)}{' '}
+        of the weight.
       </p>
     </>
   );
@@ -86,16 +87,16 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
 
 const COLUMNS: readonly Column<Row>[] = [
   { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
-  numeric({
+  createNumericColumn({
     id: 'exposure',
     title: 'Average exposure',
     help: 'Mean exposure of the weights held: of a sector its weight, of a style in standard deviations',
     width: 130,
     priority: 2,
     of: ({ exposure }) => exposure,
-    write: (value) => decimal(value, 3),
+    write: (value) => formatDecimal(value, 3),
   }),
-  numeric({
+  createNumericColumn({
     id: 'contribution',
     adds: true,
     title: 'Contribution',

@@ -3,14 +3,14 @@ import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Findings } from '../../components/findings.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { moment } from '../../words/dates.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { runAfterFailure } from './run-settings.js';
 import { runOf } from '../../state/refusals.js';
-import { newestRun } from './run-terms.js';
+import { readNewestRun } from './run-terms.js';
 
 interface FailedRunProps {
   readonly id: string;
@@ -22,7 +22,7 @@ interface FailedRunProps {
 export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const job = useFailedRuns().get(id);
   const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
-    newestRun(id, signal),
+    readNewestRun(id, signal),
   );
   if (job === undefined || stored.data === undefined || !isLater(job, stored.data?.run_at)) return null;
   const { error, finished_at: finished, job_id: jobId } = job;
@@ -40,11 +40,15 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
       }
     >
       {findings.length > 0 && (
-        <Findings findings={findings} shown={3} addressOf={isStrategy ? undefined : (path) => ruleAddress(id, path)} />
+        <Findings
+          findings={findings}
+          shown={3}
+          addressOf={isStrategy ? undefined : (path) => findRuleAddress(id, path)}
+        />
       )}
       <p class="quiet">
-        {finished !== null && `${moment(finished)} · `}
-        <a href={addressOf('/console/jobs', { job: jobId })}>The job</a>
+        {finished !== null && `${formatMoment(finished)} · `}
+        <a href={formatAddress('/console/jobs', { job: jobId })}>The job</a>
         {stored.data !== null && ' · the previous run is shown'}
       </p>
     </Banner>
@@ -52,5 +56,5 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
 }
 
 /** Returns the address of the rule of a finding in the designer; null if the finding is not about a rule. */
-const ruleAddress = (id: string, path: string): string | null =>
-  path.startsWith('pipeline.') ? addressOf(`${indexAddress(id)}/edit`, { at: path }) : null;
+const findRuleAddress = (id: string, path: string): string | null =>
+  path.startsWith('pipeline.') ? formatAddress(`${formatIndexAddress(id)}/edit`, { at: path }) : null;

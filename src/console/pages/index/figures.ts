@@ -1,6 +1,13 @@
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { returnText } from '../../words/returns.js';
-import { change, count, decimal, percent, points, signClass } from '../../words/numbers.js';
+import {
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatPercent,
+  formatPoints,
+  getSignClass,
+} from '../../words/numbers.js';
 
 /** A figure with its label, as it is displayed. */
 interface Figure {
@@ -16,53 +23,57 @@ interface Figure {
  * Describes the series behind all figures of a response, for example `Index INDEX-1, total return, before costs of the
  * run`.
  */
-export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
+export const formatSubject = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
   view.of === 'index'
     ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
     : `Portfolio after costs, ${returnText(view.return_variant)}`;
 
 /** @param write default: as a return */
-const withSign = (term: string, value: number | null, help: string, write = change): Figure => ({
+const createSignedFigure = (term: string, value: number | null, help: string, write = formatChange): Figure => ({
   term,
   value: write(value),
-  kind: signClass(value),
+  kind: getSignClass(value),
   help,
 });
 
 /** Returns the main figures of a date range. */
-export function figuresOf(view: PerformanceView): readonly Figure[] {
+export function createFigures(view: PerformanceView): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
-    withSign(capital(returnText(variant)), metrics.total_return, 'Last level divided by the first, minus 1'),
-    withSign('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
+    createSignedFigure(
+      capitalise(returnText(variant)),
+      metrics.total_return,
+      'Last level divided by the first, minus 1',
+    ),
+    createSignedFigure('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
     {
       term: 'Realised volatility',
-      value: percent(metrics.volatility),
+      value: formatPercent(metrics.volatility),
       help: 'Annualised standard deviation of the daily returns of the range',
     },
     {
       term: 'Sharpe ratio',
-      value: decimal(metrics.sharpe_ratio),
+      value: formatDecimal(metrics.sharpe_ratio),
       help: 'Annualised: mean return x sessions of a year over volatility, risk-free rate 0',
     },
     {
       term: 'Max drawdown',
-      value: percent(metrics.max_drawdown),
+      value: formatPercent(metrics.max_drawdown),
       help: 'Lowest level against its peak before, within the range',
     },
     ...(of === 'portfolio'
       ? [
           {
             term: 'Realised tracking error to its index',
-            value: percent(error),
+            value: formatPercent(error),
             help: 'Realised, annualised: of the portfolio after costs to the index that it follows',
           },
-          withSign(
+          createSignedFigure(
             'Difference to its index',
             difference,
             'Return of the portfolio minus that of its index, not annualised',
-            points,
+            formatPoints,
           ),
         ]
       : []),
@@ -71,82 +82,96 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
       : [
           {
             term: `Realised tracking error to ${benchmark}`,
-            value: percent(relative.tracking_error),
+            value: formatPercent(relative.tracking_error),
             help: 'Realised, annualised: to the benchmark of the run',
           },
-          withSign(`Return minus ${benchmark}`, relative.excess_return, 'On shared dates, not annualised', points),
+          createSignedFigure(
+            `Return minus ${benchmark}`,
+            relative.excess_return,
+            'On shared dates, not annualised',
+            formatPoints,
+          ),
         ]),
   ];
 }
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Returns the figures of the distribution of daily returns. */
-export function statisticsOf({ statistics }: PerformanceView): readonly Figure[] {
+export function createStatistics({ statistics }: PerformanceView): readonly Figure[] {
   return [
     {
       term: 'Sortino ratio',
-      value: decimal(statistics.sortino_ratio),
+      value: formatDecimal(statistics.sortino_ratio),
       help: 'Annualised: mean return x sessions of a year over downside volatility',
     },
     {
       term: 'Downside volatility',
-      value: percent(statistics.downside_volatility),
+      value: formatPercent(statistics.downside_volatility),
       help: 'Annualised root mean square of the returns below 0, the others counted as 0',
     },
     {
       term: 'CVaR 95%, one day',
-      value: percent(statistics.cvar_95),
+      value: formatPercent(statistics.cvar_95),
       help: 'Mean loss of the worst twentieth of the sessions: positive for a loss',
     },
-    { term: 'Skewness', value: decimal(statistics.skewness), help: 'Of daily returns' },
-    { term: 'Hit rate', value: percent(statistics.hit_rate), help: 'Share of the sessions with a return above 0' },
-    withSign('Best day', statistics.best_return, 'Highest return of one session'),
-    withSign('Worst day', statistics.worst_return, 'Lowest return of one session'),
+    { term: 'Skewness', value: formatDecimal(statistics.skewness), help: 'Of daily returns' },
+    {
+      term: 'Hit rate',
+      value: formatPercent(statistics.hit_rate),
+      help: 'Share of the sessions with a return above 0',
+    },
+    createSignedFigure('Best day', statistics.best_return, 'Highest return of one session'),
+    createSignedFigure('Worst day', statistics.worst_return, 'Lowest return of one session'),
   ];
 }
 
 /** Returns the figures relative to the benchmark of the run; empty if the run has no benchmark. */
-export function againstBenchmark({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
+export function createBenchmarkFigures({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
   if (relative === null) return [];
   return [
-    withSign('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
-    withSign('Excess return', relative.excess_return, 'Return minus benchmark return, not annualised', points),
+    createSignedFigure('Return of the benchmark', relative.benchmark_return, 'On shared dates, not annualised'),
+    createSignedFigure(
+      'Excess return',
+      relative.excess_return,
+      'Return minus benchmark return, not annualised',
+      formatPoints,
+    ),
     {
       term: 'Realised tracking error',
-      value: percent(relative.tracking_error),
+      value: formatPercent(relative.tracking_error),
       help: 'Realised, annualised standard deviation of return differences to the benchmark',
     },
     {
       term: 'Information ratio',
-      value: decimal(relative.information_ratio),
+      value: formatDecimal(relative.information_ratio),
       help: 'Annualised: mean of the return differences over their standard deviation',
     },
     {
       term: 'Up capture',
-      value: percent(relative.up_capture),
+      value: formatPercent(relative.up_capture),
       help: "Geometric mean return over the benchmark's, on its sessions above 0",
     },
-    { term: 'Down capture', value: percent(relative.down_capture), help: 'The same on its sessions below 0' },
-    { term: 'Shared dates', value: count(relative.observations) },
+    { term: 'Down capture', value: formatPercent(relative.down_capture), help: 'The same on its sessions below 0' },
+    { term: 'Shared dates', value: formatCount(relative.observations) },
   ];
 }
 
 /** Returns the figures of a derived index relative to its parent, for the whole run. */
-export function againstParent({ parent }: OverviewView): readonly Figure[] {
+export function createParentFigures({ parent }: OverviewView): readonly Figure[] {
   if (parent === undefined) return [];
   const { forecast } = parent;
   return [
-    withSign(`Return of ${parent.index_id}`, parent.total_return, 'On shared dates, not annualised'),
-    withSign(
+    createSignedFigure(`Return of ${parent.index_id}`, parent.total_return, 'On shared dates, not annualised'),
+    createSignedFigure(
       'Tracking difference',
       parent.tracking_difference,
       'Return of the portfolio after costs minus that of the parent',
-      points,
+      formatPoints,
     ),
     {
       term: 'Realised tracking error',
-      value: percent(parent.tracking_error),
+      value: formatPercent(parent.tracking_error),
       help: 'Annualised standard deviation of return differences to the parent',
     },
     ...(forecast === undefined
@@ -154,14 +179,14 @@ export function againstParent({ parent }: OverviewView): readonly Figure[] {
       : [
           {
             term: 'Forecast tracking error',
-            value: percent(forecast.tracking_error),
+            value: formatPercent(forecast.tracking_error),
             help: 'Annualised: as the risk model forecast it at the rebalances, a root mean square over the dates',
           },
           {
             term: 'Realised over forecast',
-            value: decimal(forecast.bias),
+            value: formatDecimal(forecast.bias),
             help: 'Bias of the forecasts: risk was underestimated if it is above 1',
-            note: `unbiased range: ${decimal(forecast.bias_low)} to ${decimal(forecast.bias_high)}`,
+            note: `unbiased range: ${formatDecimal(forecast.bias_low)} to ${formatDecimal(forecast.bias_high)}`,
           },
         ]),
   ];

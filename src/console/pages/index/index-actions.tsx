@@ -7,11 +7,11 @@ import { Progress } from '../../components/progress.js';
 import { usePhone } from '../../components/use-phone.js';
 import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { readShownRun } from '../../state/shown-run.js';
-import { indexAddress } from '../../words/addresses.js';
-import { percent } from '../../words/numbers.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatPercent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
 import { runAsAsked } from './run-settings.js';
 import { runOf } from '../../state/refusals.js';
@@ -26,11 +26,11 @@ export function IndexActions({ id, isOverlay }: { readonly id: string; readonly 
   const others = isOverlay
     ? []
     : [
-        { address: addressOf('/console/optimise', { index: id }), text: 'Optimise' },
-        { address: addressOf('/console/strategies/new', { index: id }), text: 'Follow' },
+        { address: formatAddress('/console/optimise', { index: id }), text: 'Optimise' },
+        { address: formatAddress('/console/strategies/new', { index: id }), text: 'Follow' },
       ];
-  const overlay = { address: addressOf('/console/indices/new', { beneath: id }), text: 'Overlay' };
-  return <RunActions id={id} edit={`${indexAddress(id)}/edit`} others={[...others, overlay]} />;
+  const overlay = { address: formatAddress('/console/indices/new', { beneath: id }), text: 'Overlay' };
+  return <RunActions id={id} edit={`${formatIndexAddress(id)}/edit`} others={[...others, overlay]} />;
 }
 
 interface RunActionsProps {
@@ -48,7 +48,7 @@ export function RunActions({ id, isStrategy = false, edit, others = [] }: RunAct
   const links: readonly Action[] = [
     ...(may('write') ? [{ address: edit, text: 'Edit' }, ...others] : []),
     ...(may('run')
-      ? [{ address: addressOf('/console/reports', { index: id, ...readShownRun() }), text: 'Report' }]
+      ? [{ address: formatAddress('/console/reports', { index: id, ...readShownRun() }), text: 'Report' }]
       : []),
   ];
   const run = may('run') && (
@@ -95,7 +95,7 @@ export function RunState({ id, isStrategy = false }: RunStateProps) {
   return (
     <Banner
       kind="info"
-      title={job.status === 'pending' ? 'A run is queued' : `Running: ${percent(job.progress, 0)}`}
+      title={job.status === 'pending' ? 'A run is queued' : `Running: ${formatPercent(job.progress, 0)}`}
       action={
         may('run') && (
           <Button kind="bare" onClick={() => cancelJob(job.job_id)}>

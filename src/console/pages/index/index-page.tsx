@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { listVersions, type VersionedFamily } from '../../components/versions/families.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
@@ -16,10 +16,10 @@ import { useFailedRuns } from '../../state/failed-runs.js';
 import { NamesStore } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
+import { formatDefinitionKey, readDefinition, formatOverviewKey, readOverview } from '../../state/run-questions.js';
 import { service } from '../../state/service.js';
 import { readShownRun } from '../../state/shown-run.js';
-import { indexAddress, storeAddress, strategyAddress } from '../../words/addresses.js';
+import { formatIndexAddress, storeAddress, formatStrategyAddress } from '../../words/addresses.js';
 import { INDEX_PARTS } from '../../words/parts.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
@@ -31,7 +31,7 @@ import { Stale } from './stale.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
 
-const Versions = lazy<VersionedFamily>(
+const Versions = createLazyComponent<VersionedFamily>(
   'the versions',
   async () => (await import('../../components/versions/versions.js')).Versions,
 );
@@ -41,25 +41,34 @@ interface RunPartProps {
   readonly run: OverviewView;
 }
 
-const Attribution = lazy<RunPartProps>('the attribution', async () => (await import('./attribution.js')).Attribution);
-const Constituents = lazy<RunPartProps>(
+const Attribution = createLazyComponent<RunPartProps>(
+  'the attribution',
+  async () => (await import('./attribution.js')).Attribution,
+);
+const Constituents = createLazyComponent<RunPartProps>(
   'the constituents',
   async () => (await import('./constituents.js')).Constituents,
 );
-const Limits = lazy<RunPartProps>('the limits', async () => (await import('./limits.js')).Limits);
-const Rebalances = lazy<RunPartProps>('the rebalances', async () => (await import('./rebalances.js')).Rebalances);
-const Scenarios = lazy<RunPartProps>('the scenarios', async () => (await import('./scenarios.js')).Scenarios);
-const Weights = lazy<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
-const Risk = lazy<RunPartProps>('the risk', async () => (await import('./risk.js')).Risk);
+const Limits = createLazyComponent<RunPartProps>('the limits', async () => (await import('./limits.js')).Limits);
+const Rebalances = createLazyComponent<RunPartProps>(
+  'the rebalances',
+  async () => (await import('./rebalances.js')).Rebalances,
+);
+const Scenarios = createLazyComponent<RunPartProps>(
+  'the scenarios',
+  async () => (await import('./scenarios.js')).Scenarios,
+);
+const Weights = createLazyComponent<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
+const Risk = createLazyComponent<RunPartProps>('the risk', async () => (await import('./risk.js')).Risk);
 
-const Publication = lazy<RunPartProps>(
+const Publication = createLazyComponent<RunPartProps>(
   'the publication',
   async () => (await import('./publication/publication.js')).Publication,
 );
 
-const Runs = lazy<{ readonly id: string }>('the runs', async () => (await import('./runs.js')).Runs);
+const Runs = createLazyComponent<{ readonly id: string }>('the runs', async () => (await import('./runs.js')).Runs);
 
-const CorporateActions = lazy<RunPartProps>(
+const CorporateActions = createLazyComponent<RunPartProps>(
   'the corporate actions',
   async () => (await import('./actions.js')).Actions,
 );
@@ -69,7 +78,7 @@ const TABS: readonly Tab[] = INDEX_PARTS;
 /** Page of one index or strategy. Both have the same addresses, runs and views. */
 export function IndexPage({ params }: PageProps) {
   const id = params['id']!; // the route has this parameter
-  const definition = useResource(definitionKey(id), (signal) => definitionOf(id, signal));
+  const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
   const { data, trouble, reload } = definition;
   if (data === undefined && trouble !== null)
     return (
@@ -106,12 +115,12 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
           <span>{name}</span>
           <Badge>strategy</Badge>
           <span>
-            follows <a href={indexAddress(followed)}>{followed}</a>
+            follows <a href={formatIndexAddress(followed)}>{followed}</a>
           </span>
           <Description text={description} />
         </>
       }
-      actions={<RunActions id={id} isStrategy edit={strategyAddress(id)} />}
+      actions={<RunActions id={id} isStrategy edit={formatStrategyAddress(id)} />}
     >
       {problems.length > 0 && (
         <Banner kind="bad" title="A referenced document is missing">
@@ -162,12 +171,12 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
           {overlay !== undefined && <Badge>overlay: {overlay.type.replaceAll('_', ' ')}</Badge>}
           {beneath !== undefined && (
             <span>
-              on <a href={indexAddress(beneath)}>{beneath}</a>
+              on <a href={formatIndexAddress(beneath)}>{beneath}</a>
             </span>
           )}
           {derivation !== null && (
             <span>
-              optimised from <a href={indexAddress(derivation.source_index_id)}>{derivation.source_index_id}</a>
+              optimised from <a href={formatIndexAddress(derivation.source_index_id)}>{derivation.source_index_id}</a>
             </span>
           )}
           <Description text={description} />
@@ -214,7 +223,7 @@ interface RunPartsProps {
 }
 
 function RunParts({ id, tab, tracked, store }: RunPartsProps) {
-  const overview = useResource(overviewKey(id), (signal) => overviewOf(id, signal));
+  const overview = useResource(formatOverviewKey(id), (signal) => readOverview(id, signal));
   const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
     return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} />;

@@ -11,12 +11,12 @@ import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
-import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
-import { rebalanceAddress } from '../../words/addresses.js';
+import { service, createTrouble } from '../../state/service.js';
+import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addReturn } from '../../words/returns.js';
 import { rebase, RelativePane } from './relative-pane.js';
 
@@ -43,8 +43,8 @@ const VARIANTS = [
 export type Variant = (typeof VARIANTS)[number]['value'];
 
 /** Returns the return variant in the address. */
-export const chosenVariant = (): Variant =>
-  VARIANTS.find(({ value }) => value === parameter('variant'))?.value ?? 'own';
+export const getChosenVariant = (): Variant =>
+  VARIANTS.find(({ value }) => value === getParameter('variant'))?.value ?? 'own';
 
 const UNITS = [
   { value: 'rebased', text: 'Rebased', help: 'Every line is 100 at the first date of the range' },
@@ -54,16 +54,16 @@ const UNITS = [
 /** Renders the levels of the index, of the portfolio that follows it, of the benchmark and of other indices. */
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, performance, isNarrow } = props;
-  const variant = chosenVariant();
-  const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
-  const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
+  const variant = getChosenVariant();
+  const others = (getParameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  const unit = getParameter('unit') === 'points' ? 'points' : 'rebased';
   const range = findChosenRange();
   const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : others);
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   const falls = performance?.drawdowns ?? NO_FALLS;
-  const isShaded = parameter('shade') === 'drawdowns';
-  const bands = useMemo(() => (isShaded ? falls.map(bandOf) : []), [isShaded, falls]);
+  const isShaded = getParameter('shade') === 'drawdowns';
+  const bands = useMemo(() => (isShaded ? falls.map(createBand) : []), [isShaded, falls]);
   const marks = useRebalanceMarks(id);
   const controls = <Controls {...{ id, others, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />;
   return (
@@ -122,8 +122,8 @@ function useLines(
     `levels ${runKey(id)} ${variant} ${others.join()}`,
     (signal) =>
       Promise.all([
-        levelsOf(id, variant, signal, readShownRun()),
-        ...others.map((one) => nearestLevels(one, variant, signal)),
+        readLevels(id, variant, signal, readShownRun()),
+        ...others.map((one) => readNearestLevels(one, variant, signal)),
       ]),
     { keeps: true },
   );
@@ -146,7 +146,7 @@ function useRebalanceMarks(id: string): readonly Mark[] {
       (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
         day === null
           ? []
-          : [{ date: day, label: `Rebalance ${date}`, address: ofShownRun(rebalanceAddress(id, date)) }],
+          : [{ date: day, label: `Rebalance ${date}`, address: formatShownRunPath(formatRebalanceAddress(id, date)) }],
       ),
     [id, rebalances.data],
   );
@@ -155,7 +155,7 @@ function useRebalanceMarks(id: string): readonly Mark[] {
 const NO_FALLS: PerformanceView['drawdowns'] = [];
 
 /** Returns the shaded period of a drawdown, from its peak to its recovery or the last date. */
-const bandOf = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
+const createBand = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
   from: peak,
   to: recovery ?? '9999-12-31',
   label: `Drawdown, lowest on ${trough}`,
@@ -172,7 +172,7 @@ interface ControlsProps {
 }
 
 function Controls({ id, others, unit, variant, isLog, lines, hasDrawdowns }: ControlsProps) {
-  const isShaded = parameter('shade') === 'drawdowns';
+  const isShaded = getParameter('shade') === 'drawdowns';
   return (
     <>
       {lines.length > 1 && (
@@ -183,7 +183,7 @@ function Controls({ id, others, unit, variant, isLog, lines, hasDrawdowns }: Con
               { value: '', text: 'Relative to …' },
               ...lines.slice(1).map((line) => ({ value: line.id, text: `Relative to ${line.label}` })),
             ]}
-            value={parameter('relative') ?? ''}
+            value={getParameter('relative') ?? ''}
             onChoose={(chosen) => setParameters({ relative: chosen === '' ? null : chosen })}
           />
         </div>
@@ -226,7 +226,7 @@ interface Levels {
  * Reads the levels of a run.
  * @param run query of the run. Default: the latest run
  */
-async function levelsOf(id: string, variant: Variant, signal: AbortSignal, run = {}): Promise<Levels> {
+async function readLevels(id: string, variant: Variant, signal: AbortSignal, run = {}): Promise<Levels> {
   const query = variant === 'own' ? run : { ...run, variant };
   const { levels, variant: told } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
   return { id, variant: told, index: levels.index, data: levels.data };
@@ -236,16 +236,16 @@ async function levelsOf(id: string, variant: Variant, signal: AbortSignal, run =
  * Reads the levels in the requested return variant, or in the variant of the definition if the prices do not support
  * the request.
  */
-async function nearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
+async function readNearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
   try {
-    return await levelsOf(id, variant, signal);
+    return await readLevels(id, variant, signal);
   } catch (thrown) {
-    if (troubleOf(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
-    return levelsOf(id, 'own', signal);
+    if (createTrouble(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
+    return readLevels(id, 'own', signal);
   }
 }
 
-interface DrawnLevels {
+interface LevelChartInput {
   readonly id: string;
   readonly tracked: string;
   readonly run: OverviewView;
@@ -256,7 +256,7 @@ interface DrawnLevels {
 }
 
 /** Returns all lines on the dates of the run, optionally rebased at the first date of the range. */
-function draw({ id, tracked, run, performance, levels, unit, range }: DrawnLevels): {
+function draw({ id, tracked, run, performance, levels, unit, range }: LevelChartInput): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {

@@ -4,7 +4,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
-import { ownScenarios, shocksOf, listWindows } from './scenario-library.js';
+import { savedScenarios, listShocks, listWindows } from './scenario-library.js';
 
 /** Historical windows within the dates of the store, and shocks to the sectors of an index, largest sector first. */
 export interface KnownScenarios {
@@ -29,7 +29,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
     if (sector != null) weights.set(sector, (weights.get(sector) ?? 0) + weight);
   }
   const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
-  return { windows: listWindows(served.start, served.end), shocks: shocksOf('SECTOR', sectors) };
+  return { windows: listWindows(served.start, served.end), shocks: listShocks('SECTOR', sectors) };
 }
 
 /** Returns the default scenarios of a page: the latest windows and shocks to the largest sectors. */
@@ -50,7 +50,7 @@ interface LibraryProps {
 /** Renders a selector that adds a scenario from the library or a saved scenario. */
 export function Library({ known, asked, onAdd }: LibraryProps) {
   const library: readonly (readonly [string, readonly JsonObject[]])[] = [
-    ['saved', ownScenarios.value],
+    ['saved', savedScenarios.value],
     ['window', known?.windows ?? []],
     ['shock', known?.shocks ?? []],
   ];

@@ -1,8 +1,8 @@
 import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge, type Kind } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { NUMBER, POINTS, type Line } from '../../components/chart/series.js';
+import { NUMBER_UNIT, POINTS, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
@@ -11,15 +11,15 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
-import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
-import { count, figure, percent, points } from '../../words/numbers.js';
+import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
+import { formatCount, formatFigure, formatPercent, formatPoints } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
@@ -30,20 +30,20 @@ interface LimitsProps {
 type Rule = NonNullable<LimitsView['rule']>;
 
 /** Prefix of constraint sets in a list of rules and sets. */
-const SET = 'set:';
+const SET_PREFIX = 'set:';
 
 /** Formats the name of a rule: `UCITS_5_10_40` becomes `UCITS 5/10/40`. */
-const ruleWords = (rule: string): string => rule.replace('_', ' ').replaceAll('_', '/');
+const formatRule = (rule: string): string => rule.replace('_', ' ').replaceAll('_', '/');
 
 /** Renders the monitoring of a regulatory concentration rule or a constraint set on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
   const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];
-  const asked = parameter('rule');
+  const asked = getParameter('rule');
   const range = findChosenRange();
   const view = useResource(
-    `limits ${runKey(id)} ${asked} ${parameter('by')} ${range?.from} ${range?.to}`,
+    `limits ${runKey(id)} ${asked} ${getParameter('by')} ${range?.from} ${range?.to}`,
     (signal) => readLimits(id, asked, signal),
     { keeps: true },
   );
@@ -57,14 +57,17 @@ export function Limits({ id, run }: LimitsProps) {
             label="Rule"
             isLabelShown
             options={[
-              ...rules.map((rule) => ({ value: rule, text: ruleWords(rule) })),
-              ...(sets.data?.constraint_sets ?? []).map(({ id: set }) => ({ value: SET + set, text: `set ${set}` })),
+              ...rules.map((rule) => ({ value: rule, text: formatRule(rule) })),
+              ...(sets.data?.constraint_sets ?? []).map(({ id: set }) => ({
+                value: SET_PREFIX + set,
+                text: `set ${set}`,
+              })),
             ]}
             value={chosen}
             onChoose={(rule) => setParameters({ rule })}
           />
         )}
-        {chosen?.startsWith(SET) === false && <Issuers id={id} run={run} />}
+        {chosen?.startsWith(SET_PREFIX) === false && <Issuers id={id} run={run} />}
         {sets.data?.constraint_sets.length === 0 && (
           <p class="quiet">
             Constraint sets are monitored, too. Save them on the page{' '}
@@ -88,7 +91,7 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
   const columns = (fields.data?.fields ?? []).filter(
     ({ dataset, kind }) => dataset === 'reference' && kind === 'string',
   );
-  const chosen = parameter('by') ?? ISSUER;
+  const chosen = getParameter('by') ?? ISSUER;
   const names = [...new Set([ISSUER, chosen, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
   return (
     <Select
@@ -112,13 +115,13 @@ async function readLimits(id: string, chosen: string | null, signal: AbortSignal
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const params = { index_id: id };
-  if (chosen === null || !chosen.startsWith(SET))
+  if (chosen === null || !chosen.startsWith(SET_PREFIX))
     return service.value.call('getLimits', {
       params,
-      query: { ...query, ...(chosen === null ? {} : { rule: chosen as Rule }), by: parameter('by') ?? ISSUER },
+      query: { ...query, ...(chosen === null ? {} : { rule: chosen as Rule }), by: getParameter('by') ?? ISSUER },
       signal,
     });
-  const set = chosen.slice(SET.length);
+  const set = chosen.slice(SET_PREFIX.length);
   const { constraints: rows } = await service.value.call('getConstraintSet', {
     params: { constraint_set_id: set },
     signal,
@@ -135,9 +138,9 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
       <Metrics
         label="Figures of the limits"
         metrics={[
-          { term: 'Sessions', value: count(sessions) },
-          { term: 'Breached', value: count(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
-          { term: 'Limits', value: count(total) },
+          { term: 'Sessions', value: formatCount(sessions) },
+          { term: 'Breached', value: formatCount(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
+          { term: 'Limits', value: formatCount(total) },
           ...headroomFigures(view),
           {
             term: 'Nearest breach',
@@ -146,18 +149,18 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
             note:
               distance === null ? undefined : (
                 <a href={addressOfName(distance.identifier)}>
-                  if it {distance.move < 0 ? 'falls' : 'rises'} by {percent(Math.abs(distance.move))}
+                  if it {distance.move < 0 ? 'falls' : 'rises'} by {formatPercent(Math.abs(distance.move))}
                 </a>
               ),
           },
         ]}
       />
       <Headroom view={view} />
-      <Section title="Limits" aside={total > rows.length && `the first ${count(rows.length)}`}>
+      <Section title="Limits" aside={total > rows.length && `the first ${formatCount(rows.length)}`}>
         <Table
           label="limits monitored"
           name="rows"
-          columns={ROWS}
+          columns={LIMIT_COLUMNS}
           rows={rows}
           keyOf={({ row, side }) => `${row} ${side}`}
           {...(rows.length > SEARCH_MIN && { searchIn: ({ row }: Row) => row })}
@@ -169,13 +172,17 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
         <Table
           label="breaches"
           name="breaches"
-          columns={breachColumns(rows)}
+          columns={createBreachColumns(rows)}
           rows={breaches}
           keyOf={({ row, begin }) => `${row} ${begin}`}
           addressOf={({ begin, cause }) =>
             cause === 'rebalance'
-              ? ofShownRun(rebalanceAddress(id, begin))
-              : addressOf(indexAddress(id), { tab: 'constituents', on: begin, run_id: parameter('run_id') })
+              ? formatShownRunPath(formatRebalanceAddress(id, begin))
+              : formatAddress(formatIndexAddress(id), {
+                  tab: 'constituents',
+                  on: begin,
+                  run_id: getParameter('run_id'),
+                })
           }
           sort={{ column: 'begin', direction: 'desc' }}
           height={360}
@@ -195,16 +202,16 @@ function headroomFigures(view: LimitsView): readonly Metric[] {
   const last = known.at(-1);
   if (last === undefined || !areAllWeights(view)) return [];
   const least = known.reduce((low, one) => (one.value < low.value ? one : low));
-  const figureOf = (term: string, { value, date }: typeof last, help: string): Metric => ({
+  const formatRowFigure = (term: string, { value, date }: typeof last, help: string): Metric => ({
     term,
-    value: points(value),
+    value: formatPoints(value),
     kind: value < 0 ? 'down' : '',
     note: date,
     help,
   });
   return [
-    figureOf('Headroom', last, 'Distance to the nearest bound on the last session'),
-    figureOf('Smallest headroom', least, 'Smallest distance to a bound of all sessions'),
+    formatRowFigure('Headroom', last, 'Distance to the nearest bound on the last session'),
+    formatRowFigure('Smallest headroom', least, 'Smallest distance to a bound of all sessions'),
   ];
 }
 
@@ -226,7 +233,7 @@ function Headroom({ view }: { readonly view: LimitsView }) {
         lines={lines}
         height={160}
         hasZero
-        unit={areWeights ? POINTS : NUMBER}
+        unit={areWeights ? POINTS : NUMBER_UNIT}
         onRange={chooseRange}
       />
     </Section>
@@ -240,9 +247,9 @@ const SEARCH_MIN = 8;
 
 type Breach = LimitsView['breaches'][number];
 
-const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));
+const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? formatPercent(value) : formatFigure(value));
 
-const ROWS: readonly Column<Row>[] = [
+const LIMIT_COLUMNS: readonly Column<Row>[] = [
   { id: 'row', title: 'Limit', width: 124, grow: 3, value: ({ row }) => row },
   { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
   {
@@ -251,7 +258,7 @@ const ROWS: readonly Column<Row>[] = [
     width: 122,
     align: 'right',
     value: (row) => row.breached_sessions,
-    show: (row) => <span class={row.breached_sessions > 0 ? 'down' : ''}>{count(row.breached_sessions)}</span>,
+    show: (row) => <span class={row.breached_sessions > 0 ? 'down' : ''}>{formatCount(row.breached_sessions)}</span>,
   },
   {
     id: 'value',
@@ -274,15 +281,15 @@ const ROWS: readonly Column<Row>[] = [
   { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
 ];
 
-const CAUSES: Readonly<Record<Breach['cause'], Kind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
+const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
 
 /**
  * Returns the columns of the table of breaches.
  * @param rows monitored rows, which determine the units of the breaches
  */
-function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
+function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
-  const figureOf = (row: string, value: number) => write(value, units.get(row) ?? 'value');
+  const formatRowFigure = (row: string, value: number) => write(value, units.get(row) ?? 'value');
   return [
     { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
     { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
@@ -303,7 +310,7 @@ function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
       priority: 3,
       align: 'right',
       value: ({ worst }) => worst.value,
-      show: ({ row, worst }) => figureOf(row, worst.value),
+      show: ({ row, worst }) => formatRowFigure(row, worst.value),
     },
     {
       id: 'bound',
@@ -312,7 +319,7 @@ function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
       priority: 4,
       align: 'right',
       value: ({ worst }) => worst.limit,
-      show: ({ row, worst }) => figureOf(row, worst.limit),
+      show: ({ row, worst }) => formatRowFigure(row, worst.limit),
     },
   ];
 }

@@ -6,11 +6,11 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { useFields } from '../../state/fields.js';
-import { parameter } from '../../state/place.js';
+import { getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { governanceAddress } from '../../words/addresses.js';
-import { plainSentence, SECTION_TITLES } from '../../words/methodology.js';
+import { formatGovernanceAddress } from '../../words/addresses.js';
+import { createPlainSentence, SECTION_TITLES } from '../../words/methodology.js';
 
 /** Renders the definition as sentences with a table of contents, and as stored JSON. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {
@@ -20,7 +20,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
   );
   return (
     <div class="index-part">
-      {parameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
+      {getParameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
       <Answered resource={words} what="the methodology">
         {({ sentences }) => <Text id={id} sentences={sentences} store={index.store_id ?? null} />}
       </Answered>
@@ -65,7 +65,7 @@ function Text({ id, sentences, store }: TextProps) {
           </ol>
         </details>
         <Button onClick={() => print()}>Print</Button>
-        <a href={governanceAddress('statements', id)}>Benchmark statement</a>
+        <a href={formatGovernanceAddress('statements', id)}>Benchmark statement</a>
       </nav>
       <div>
         {used.map((name) => (
@@ -100,7 +100,7 @@ function Part({ name, sentences, store }: PartProps) {
       </h2>
       <ol class="methodology" start={sentences[0]?.number}>
         {sentences.map(({ number, text }) => {
-          const { parts, rule } = plainSentence(text, fields, exchanges);
+          const { parts, rule } = createPlainSentence(text, fields, exchanges);
           return (
             <li key={number} value={number} title={rule === null ? undefined : `Rule ${rule}`}>
               {parts.map(({ text: own, code }, k) =>

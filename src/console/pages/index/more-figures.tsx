@@ -4,9 +4,9 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { count, percent } from '../../words/numbers.js';
+import { formatCount, formatPercent } from '../../words/numbers.js';
 import { addReturn } from '../../words/returns.js';
-import { againstBenchmark, againstParent, statisticsOf } from './figures.js';
+import { createBenchmarkFigures, createParentFigures, createStatistics } from './figures.js';
 
 export interface MoreProps {
   readonly view: PerformanceView;
@@ -19,8 +19,8 @@ export interface MoreProps {
 export function MoreFigures({ view, run, subject }: MoreProps) {
   const { benchmark, benchmark_variant: variant } = view;
   const window = `${subject}, ${view.start} to ${view.end}`;
-  const relative = againstBenchmark(view);
-  const parent = againstParent(run);
+  const relative = createBenchmarkFigures(view);
+  const parent = createParentFigures(run);
   return (
     <>
       <Section title="Returns by month" aside={window}>
@@ -40,14 +40,14 @@ export function MoreFigures({ view, run, subject }: MoreProps) {
         </Section>
       )}
       <Section title="Daily returns" aside={window}>
-        <Metrics label="Statistics of the daily returns" metrics={statisticsOf(view)} />
+        <Metrics label="Statistics of the daily returns" metrics={createStatistics(view)} />
       </Section>
       {view.drawdowns.length > 0 && (
         <Section title="Deepest drawdowns" aside={window}>
           <Table
             label="deepest drawdowns"
             name="falls"
-            columns={FALLS}
+            columns={DRAWDOWN_COLUMNS}
             rows={view.drawdowns}
             keyOf={({ peak }) => peak}
             sort={{ column: 'depth', direction: 'asc' }}
@@ -58,7 +58,7 @@ export function MoreFigures({ view, run, subject }: MoreProps) {
   );
 }
 
-const FALLS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
+const DRAWDOWN_COLUMNS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
   {
     id: 'depth',
     title: 'Depth',
@@ -66,7 +66,7 @@ const FALLS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
     width: 84,
     align: 'right',
     value: ({ depth }) => depth,
-    show: ({ depth }) => percent(depth),
+    show: ({ depth }) => formatPercent(depth),
   },
   { id: 'peak', title: 'High', help: 'Last date at the high', width: 100, grow: 1, value: ({ peak }) => peak },
   { id: 'trough', title: 'Low', help: 'Date of the lowest level', width: 100, grow: 1, value: ({ trough }) => trough },
@@ -87,6 +87,6 @@ const FALLS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
     priority: 3,
     align: 'right',
     value: ({ sessions }) => sessions,
-    show: ({ sessions }) => count(sessions),
+    show: ({ sessions }) => formatCount(sessions),
   },
 ];

@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
 import { readShownRun } from '../../state/shown-run.js';
-import { moment } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 import type { Json } from '../../words/paths.js';
 import { formatTerms } from './run-terms.js';
 
@@ -27,7 +27,7 @@ export function OtherRun({ id, trouble }: OtherRunProps) {
   if (trouble !== null) return <Banner kind="bad" title={trouble.message} action={newest} />;
   if (run === undefined) return null;
   return (
-    <Banner kind="info" title={`The run of ${moment(run.run_at)} is shown, not the newest.`} action={newest}>
+    <Banner kind="info" title={`The run of ${formatMoment(run.run_at)} is shown, not the newest.`} action={newest}>
       <p>
         {formatTerms(run.request as Json, 'BacktestRequest', schemas.data)}
         {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}

@@ -1,27 +1,30 @@
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useRef } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT } from '../../components/chart/series.js';
+import { PERCENT_UNIT } from '../../components/chart/series.js';
 import { Choice } from '../../components/choice.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { useWidth } from '../../components/use-width.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
+import { service, createTrouble } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { returnText } from '../../words/returns.js';
-import { figuresOf, subjectOf } from './figures.js';
+import { createFigures, formatSubject } from './figures.js';
 import { DivisorChart } from './divisor-chart.js';
 import type { MoreProps } from './more-figures.js';
-import { chosenVariant, LevelChart, type Variant } from './level-chart.js';
+import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
 
-const More = lazy<MoreProps>('more figures', async () => (await import('./more-figures.js')).MoreFigures);
+const More = createLazyComponent<MoreProps>(
+  'more figures',
+  async () => (await import('./more-figures.js')).MoreFigures,
+);
 
 interface PerformanceProps {
   readonly id: string;
@@ -30,7 +33,7 @@ interface PerformanceProps {
   readonly tracked: string;
 }
 
-const MEASURED = [
+const MEASURED_OPTIONS = [
   { value: 'index', text: 'Index', help: 'Without costs' },
   { value: 'portfolio', text: 'Portfolio', help: 'After the costs of the run' },
 ] as const;
@@ -42,8 +45,8 @@ type MeasuredSide = PerformanceView['of'];
 export function Performance({ id, run, tracked }: PerformanceProps) {
   const range = findChosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';
-  const of = MEASURED.find(({ value }) => value === parameter('of'))?.value ?? usual;
-  const variant = chosenVariant();
+  const of = MEASURED_OPTIONS.find(({ value }) => value === getParameter('of'))?.value ?? usual;
+  const variant = getChosenVariant();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const measured = useResource(
     `performance ${runKey(id)} ${range?.from} ${range?.to} ${of} ${variant}`,
@@ -57,13 +60,13 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
     <>
       {measured.data !== undefined && (
         <p class="part-subject quiet">
-          {subjectOf(measured.data, tracked)}
+          {formatSubject(measured.data, tracked)}
           <Instead view={measured.data} variant={variant} />
         </p>
       )}
       <Choice
         label="Figures of"
-        options={MEASURED}
+        options={MEASURED_OPTIONS}
         value={of}
         onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
       />
@@ -71,7 +74,7 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
   );
   const figures = (
     <Answered key="figures" resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
-      {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />}
+      {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view)} />}
     </Answered>
   );
   const chart = measured.trouble === null && (
@@ -89,9 +92,9 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
       {!isNarrow && chart}
       {measured.data !== undefined && measured.trouble === null && (
         <>
-          <Drawdown view={measured.data} subject={subjectOf(measured.data, tracked)} />
+          <Drawdown view={measured.data} subject={formatSubject(measured.data, tracked)} />
           {tracked === id && <DivisorChart id={id} />}
-          <More view={measured.data} run={run} subject={subjectOf(measured.data, tracked)} />
+          <More view={measured.data} run={run} subject={formatSubject(measured.data, tracked)} />
         </>
       )}
     </div>
@@ -121,7 +124,7 @@ async function measure({ id, of, variant, query, signal }: RequestedView): Promi
   try {
     return await ask({ variant });
   } catch (thrown) {
-    if (troubleOf(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
+    if (createTrouble(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
     return ask({});
   }
 }
@@ -158,7 +161,7 @@ function Drawdown({ view, subject }: ShownProps) {
         sync="index"
         range={null}
         onRange={(range) => chooseRange(range)}
-        unit={PERCENT}
+        unit={PERCENT_UNIT}
       />
     </Section>
   );

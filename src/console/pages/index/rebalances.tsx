@@ -2,24 +2,27 @@ import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescri
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT } from '../../components/chart/series.js';
+import { PERCENT_UNIT } from '../../components/chart/series.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
-import { dayNumber, weekday } from '../../words/dates.js';
-import { rebalanceAddress } from '../../words/addresses.js';
-import { bps, costText, count, countValues, decimal, percent } from '../../words/numbers.js';
+import { parseDayNumber, formatWeekday } from '../../words/dates.js';
+import { formatRebalanceAddress } from '../../words/addresses.js';
+import { formatBps, formatCost, formatCount, countValues, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** Loaded when a tab needs it, because most visits of an index page do not. */
-const Orders = lazy<OrdersProps>('the orders', async () => (await import('../rebalance/orders.js')).Orders);
+const Orders = createLazyComponent<OrdersProps>(
+  'the orders',
+  async () => (await import('../rebalance/orders.js')).Orders,
+);
 
 interface RebalancesProps {
   readonly id: string;
@@ -68,7 +71,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
                 columns={COLUMNS}
                 rows={rebalances}
                 keyOf={({ date }) => date}
-                addressOf={({ date }) => ofShownRun(rebalanceAddress(id, date))}
+                addressOf={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
                 sort={{ column: 'date', direction: 'desc' }}
                 height={620}
               />
@@ -91,26 +94,26 @@ function Figures({ rebalances }: RebalancesOf) {
   const later = rebalances.filter((row) => !isFirst(row));
   const [first, last] = [rebalances[0], rebalances.at(-1)];
   if (first === undefined || last === undefined || later.length === 0) return null;
-  const years = (dayNumber(last.date) - dayNumber(first.date)) / DAYS_PER_YEAR;
+  const years = (parseDayNumber(last.date) - parseDayNumber(first.date)) / DAYS_PER_YEAR;
   const sum = (of: (row: RebalanceRow) => number | null) => later.reduce((total, row) => total + (of(row) ?? 0), 0);
-  const mean = (of: (row: RebalanceRow) => number) => decimal(sum(of) / later.length, 1);
+  const formatMean = (of: (row: RebalanceRow) => number) => formatDecimal(sum(of) / later.length, 1);
   const most = later.reduce((best, row) => ((row.turnover ?? 0) > (best.turnover ?? 0) ? row : best));
   const hasCosts = later.some((row) => row.cost_fraction !== null);
   return (
     <Metrics
       label="Means of the rebalances"
       metrics={[
-        { term: 'Rebalances', value: count(rebalances.length), note: `${first.date} to ${last.date}` },
+        { term: 'Rebalances', value: formatCount(rebalances.length), note: `${first.date} to ${last.date}` },
         {
           term: 'Turnover a year',
-          value: percent(sum((row) => row.turnover) / years),
+          value: formatPercent(sum((row) => row.turnover) / years),
           help: 'One-way, after the first',
         },
-        { term: 'Largest turnover', value: percent(most.turnover), note: most.date },
-        { term: 'Added each time', value: mean((row) => row.added), help: 'Mean after the first' },
-        { term: 'Removed each time', value: mean((row) => row.removed), help: 'Mean after the first' },
+        { term: 'Largest turnover', value: formatPercent(most.turnover), note: most.date },
+        { term: 'Added each time', value: formatMean((row) => row.added), help: 'Mean after the first' },
+        { term: 'Removed each time', value: formatMean((row) => row.removed), help: 'Mean after the first' },
         ...(hasCosts
-          ? [{ term: 'Costs a year', value: bps(sum((row) => row.cost_fraction) / years), help: 'Of the value' }]
+          ? [{ term: 'Costs a year', value: formatBps(sum((row) => row.cost_fraction) / years), help: 'Of the value' }]
           : []),
       ]}
     />
@@ -126,13 +129,13 @@ function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string 
     [later],
   );
   if (later.length < 2) return null;
-  return <Chart label={`Turnover of ${id}`} dates={dates} lines={lines} height={120} hasZero unit={PERCENT} />;
+  return <Chart label={`Turnover of ${id}`} dates={dates} lines={lines} height={120} hasZero unit={PERCENT_UNIT} />;
 }
 
 const MS_PER_DAY = 86_400_000;
 
 /** Maximum number of scheduled rebalances shown. */
-const UPCOMING = 4;
+const UPCOMING_MAX = 4;
 
 interface UpcomingProps {
   readonly id: string;
@@ -160,11 +163,11 @@ function Upcoming({ id, after, end }: UpcomingProps) {
               const decided = ahead?.announcements?.[date];
               return {
                 term: `In effect ${countDaysTo(date)}`,
-                value: `${weekday(date)} ${date}`,
+                value: `${formatWeekday(date)} ${date}`,
                 note:
                   decided === undefined
                     ? 'decided on the same day'
-                    : `decided ${weekday(decided)} ${decided}, ${countDaysTo(decided)}`,
+                    : `decided ${formatWeekday(decided)} ${decided}, ${countDaysTo(decided)}`,
               };
             })}
           />
@@ -181,14 +184,18 @@ function Upcoming({ id, after, end }: UpcomingProps) {
 
 /** Describes the distance of a date from today, for example `in 22 days`. */
 function countDaysTo(date: string): string {
-  const days = dayNumber(date) - dayNumber(new Date().toISOString());
+  const days = parseDayNumber(date) - parseDayNumber(new Date().toISOString());
   if (days === 0) return 'today';
   return days > 0 ? `in ${countValues(days, 'day')}` : `${countValues(-days, 'day')} ago`;
 }
 
 const useSchedule = (id: string, after: string | undefined): ScheduleView | undefined =>
   useResource(after === undefined ? null : `schedule ${id} ${after}`, (signal) =>
-    service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after!, limit: UPCOMING }, signal }),
+    service.value.call('getSchedule', {
+      params: { index_id: id },
+      query: { as_of: after!, limit: UPCOMING_MAX },
+      signal,
+    }),
   ).data;
 
 /** Returns true for the first composition: it has no cost, and all its positions are new. */
@@ -223,14 +230,20 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     priority: 7,
     value: ({ review }) => review,
   },
-  numeric({ id: 'names', title: 'Constituents', width: 72, of: (row) => row.constituents, write: count }),
+  createNumericColumn({
+    id: 'names',
+    title: 'Constituents',
+    width: 72,
+    of: (row) => row.constituents,
+    write: formatCount,
+  }),
   {
     id: 'added',
     title: 'Added',
     width: 72,
     align: 'right',
     value: (row) => row.added,
-    show: (row) => <span class={row.added > 0 ? 'up' : ''}>{count(row.added)}</span>,
+    show: (row) => <span class={row.added > 0 ? 'up' : ''}>{formatCount(row.added)}</span>,
   },
   {
     id: 'removed',
@@ -239,7 +252,7 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     priority: 2,
     align: 'right',
     value: (row) => row.removed,
-    show: (row) => <span class={row.removed > 0 ? 'down' : ''}>{count(row.removed)}</span>,
+    show: (row) => <span class={row.removed > 0 ? 'down' : ''}>{formatCount(row.removed)}</span>,
   },
   {
     id: 'turnover',
@@ -249,16 +262,27 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     align: 'right',
     value: (row) => row.turnover,
     show: (row) =>
-      isFirst(row) ? <span title="First composition: nothing was held before">first</span> : percent(row.turnover),
+      isFirst(row) ? (
+        <span title="First composition: nothing was held before">first</span>
+      ) : (
+        formatPercent(row.turnover)
+      ),
   },
-  numeric({
+  createNumericColumn({
     id: 'cost',
     title: 'Cost',
     help: 'Basis points of the value at the previous close; empty for runs without costs',
     width: 92,
     priority: 4,
     of: (row) => row.cost_fraction,
-    write: costText,
+    write: formatCost,
   }),
-  numeric({ id: 'capped', title: 'At cap', width: 72, priority: 5, of: (row) => row.capped, write: count }),
+  createNumericColumn({
+    id: 'capped',
+    title: 'At cap',
+    width: 72,
+    priority: 5,
+    of: (row) => row.capped,
+    write: formatCount,
+  }),
 ];

@@ -1,13 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { limitToRange, type Line } from '../../components/chart/series.js';
-import { parameter } from '../../state/place.js';
+import { getParameter } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 
 /** Renders the first line divided by another line, rebased to 100 at the first date of the range. */
 export function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
   const range = findChosenRange();
-  const other = lines.slice(1).find(({ id }) => id === parameter('relative'));
+  const other = lines.slice(1).find(({ id }) => id === getParameter('relative'));
   const [own] = lines;
   const ratio = useMemo(() => {
     if (own === undefined || other === undefined) return null;

@@ -1,9 +1,9 @@
 import type { ConstituentRow } from '#clients/typescript/divisor.js';
-import { Bars, type Bar } from '../../components/bars.js';
+import { Bars, type BarEntry } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
 import { useNames } from '../../state/names.js';
-import { parameter, setParameters, addQuery } from '../../state/place.js';
-import { points } from '../../words/numbers.js';
+import { getParameter, setParameters, addQuery } from '../../state/place.js';
+import { formatPoints } from '../../words/numbers.js';
 
 /** Renders signed risk contributions of securities, or of sectors that open to their securities. */
 export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
@@ -11,8 +11,8 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
     weights.map(({ identifier }) => identifier),
     asOf,
   );
-  const by = parameter('risk_by') === 'sector' ? 'sector' : 'security';
-  const sector = parameter('risk_sector');
+  const by = getParameter('risk_by') === 'sector' ? 'sector' : 'security';
+  const sector = getParameter('risk_sector');
   const known = weights.flatMap(({ identifier, risk_contribution: value }) =>
     value === null ? [] : [{ label: identifier, value, group: facts.get(identifier)?.sector ?? 'No sector' }],
   );
@@ -20,7 +20,7 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
   const sums = new Map<string, number>();
   for (const { group, value } of known) sums.set(group, (sums.get(group) ?? 0) + value);
   const isOfSectors = by === 'sector' && sector === null && hasSectors;
-  const bars: readonly Bar[] = isOfSectors
+  const bars: readonly BarEntry[] = isOfSectors
     ? [...sums].map(([label, value]) => ({ label, value, address: addQuery({ risk_sector: label }) }))
     : known
         .filter(({ group }) => sector === null || group === sector)
@@ -41,7 +41,7 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
       <Bars
         label="Contributions to volatility"
         bars={selectExtremes(bars.toSorted((a, b) => b.value - a.value))}
-        format={points}
+        format={formatPoints}
         isPlain
       />
     </>
@@ -54,11 +54,11 @@ const PARTS = [
 ] as const;
 
 /** Returns the largest risk contributions and the contributions that reduce risk most. */
-function selectExtremes(bars: readonly Bar[]): readonly Bar[] {
-  if (bars.length <= SHOWN + REDUCING) return bars;
-  return [...bars.slice(0, SHOWN), ...bars.slice(-REDUCING).filter(({ value }) => value < 0)];
+function selectExtremes(bars: readonly BarEntry[]): readonly BarEntry[] {
+  if (bars.length <= BARS_MAX + REDUCING_BARS_MAX) return bars;
+  return [...bars.slice(0, BARS_MAX), ...bars.slice(-REDUCING_BARS_MAX).filter(({ value }) => value < 0)];
 }
 
 /** Number of bars for the largest contributions, and for contributions that reduce risk. */
-const SHOWN = 12;
-const REDUCING = 4;
+const BARS_MAX = 12;
+const REDUCING_BARS_MAX = 4;

@@ -5,10 +5,10 @@ import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
+import { service, createTrouble } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { relativeTo, returnsOf, sessionsOfYear } from '../../words/compared.js';
-import { decimal, percent } from '../../words/numbers.js';
+import { compareWith, computeReturns, countSessionsOfYear } from '../../words/compared.js';
+import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { returnText } from '../../words/returns.js';
 import { computeValueAtRisk } from '../../words/tail.js';
 
@@ -56,28 +56,28 @@ async function levelsOf(id: string, signal: AbortSignal): Promise<LevelsView | n
   try {
     return await service.value.call('getLevels', { params: { index_id: id }, signal });
   } catch (thrown) {
-    if (troubleOf(thrown).code !== 'RUN_NOT_FOUND') throw thrown;
+    if (createTrouble(thrown).code !== 'RUN_NOT_FOUND') throw thrown;
     return null;
   }
 }
 
 function figuresOf({ metrics, statistics, level }: PerformanceView): readonly Metric[] {
-  const atRisk = computeValueAtRisk(returnsOf(level.data));
+  const atRisk = computeValueAtRisk(computeReturns(level.data));
   return [
-    { term: 'Volatility', value: percent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },
+    { term: 'Volatility', value: formatPercent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },
     {
       term: 'Value at risk 95%',
-      value: percent(atRisk),
+      value: formatPercent(atRisk),
       note: 'one day, historical',
       help: 'Loss that was exceeded on one session in twenty: positive for a loss',
     },
     {
       term: 'Expected shortfall 95%',
-      value: percent(statistics.cvar_95),
+      value: formatPercent(statistics.cvar_95),
       note: 'one day, historical',
       help: 'Mean loss of the worst twentieth of the sessions: positive for a loss',
     },
-    { term: 'Max drawdown', value: percent(metrics.max_drawdown), help: 'Against the highest level before' },
+    { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown), help: 'Against the highest level before' },
   ];
 }
 
@@ -89,16 +89,16 @@ function relativeFigures(
 ): readonly Metric[] {
   if (reference === undefined) return [];
   const levels = new Map(reference.index.map((date, t) => [date, reference.data[t] ?? null]));
-  const { beta, trackingErrorAnnual } = relativeTo(
+  const { beta, trackingErrorAnnual } = compareWith(
     level.data,
     level.index.map((date) => levels.get(date) ?? null),
-    sessionsOfYear(level.index),
+    countSessionsOfYear(level.index),
   );
   return [
-    { term: `Beta to ${against}`, value: decimal(beta), help: 'Of daily returns' },
+    { term: `Beta to ${against}`, value: formatDecimal(beta), help: 'Of daily returns' },
     {
       term: `Tracking error to ${against}`,
-      value: percent(trackingErrorAnnual),
+      value: formatPercent(trackingErrorAnnual),
       note: 'annualised',
       help: 'Annualised standard deviation of the differences of daily returns',
     },

@@ -3,22 +3,22 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT, type Line } from '../../components/chart/series.js';
+import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { factorLabel } from '../../words/labels.js';
-import { figure, percent, residualText } from '../../words/numbers.js';
+import { formatFactor } from '../../words/labels.js';
+import { formatFigure, formatPercent, formatResidual } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
 import { RiskFigures } from './risk-figures.js';
 
@@ -35,11 +35,11 @@ const MODELS = [
 
 /** Estimators of factor models. The address marks a stored model with the prefix `STORED`. */
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
-const STORED = 'stored:';
+const STORED_PREFIX = 'stored:';
 
 /** Renders risk over time, its sources, and the identities of the run. All parts use the same reference index. */
 export function Risk({ id, run }: { readonly id: string; readonly run: OverviewView }) {
-  const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
+  const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '126';
   const { isKnown, against, others } = useReference(id);
   const rolling = useResource(
     isKnown ? `rolling ${runKey(id)} ${window} ${against}` : null,
@@ -109,7 +109,7 @@ function useReference(id: string): Reference {
   const stored = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
   return {
     isKnown: own.data !== undefined || own.trouble !== null,
-    against: parameter('against') ?? benchmark,
+    against: getParameter('against') ?? benchmark,
     others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...stored])],
   };
 }
@@ -118,7 +118,7 @@ function useReference(id: string): Reference {
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
-  const chosen = parameter('risk_model');
+  const chosen = getParameter('risk_model');
   const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
   const held = useResource(
     `weights risk ${runKey(id)} ${chosen}`,
@@ -131,7 +131,7 @@ function Contributions({ id }: { readonly id: string }) {
       aside={
         <>
           {held.data?.risk != null &&
-            `forecast volatility ${percent(held.data.risk.volatility)} on ${held.data.as_of}, in percentage points`}
+            `forecast volatility ${formatPercent(held.data.risk.volatility)} on ${held.data.as_of}, in percentage points`}
           <Select
             label="Estimated from"
             isLabelShown
@@ -153,8 +153,8 @@ function Contributions({ id }: { readonly id: string }) {
           <>
             <RiskBars weights={weights} asOf={asOf} />
             <p class="quiet">
-              The contributions of all securities add up to the volatility of {percent(risk?.volatility)}, estimated for{' '}
-              {percent(risk?.covered_weight)} of the weight
+              The contributions of all securities add up to the volatility of {formatPercent(risk?.volatility)},
+              estimated for {formatPercent(risk?.covered_weight)} of the weight
               {risk !== null && risk.uncovered.length > 0 && <>; without an estimate: {risk.uncovered.join(', ')}</>}.
             </p>
           </>
@@ -167,7 +167,7 @@ function Contributions({ id }: { readonly id: string }) {
 function Rolling({ view }: { readonly view: RollingRiskView }) {
   const { index, columns, data } = view.risk;
   const dates = useMemo(() => index.map(String), [view]);
-  const line = (column: string, label: string, colour: number): readonly Line[] => {
+  const createLine = (column: string, label: string, colour: number): readonly Line[] => {
     const at = columns.indexOf(column);
     return at < 0 ? [] : [{ id: column, label, colour, values: data.map((row) => row[at] as number | null) }];
   };
@@ -175,11 +175,11 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
     const { benchmark_id: reference } = view;
     // Without a reference, the service compares the run with the index that it follows, and the difference would be the
     // costs.
-    if (reference === null) return line('volatility', 'Volatility', 1);
+    if (reference === null) return createLine('volatility', 'Volatility', 1);
     return [
-      ...line('volatility', 'Volatility', 1),
-      ...line('benchmark_volatility', `Volatility of ${reference}`, 2),
-      ...line('tracking_error', `Realised tracking error to ${reference}`, 3),
+      ...createLine('volatility', 'Volatility', 1),
+      ...createLine('benchmark_volatility', `Volatility of ${reference}`, 2),
+      ...createLine('tracking_error', `Realised tracking error to ${reference}`, 3),
     ];
   }, [view]);
   return (
@@ -191,7 +191,7 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
       hasZero
       range={findChosenRange()}
       onRange={chooseRange}
-      unit={PERCENT}
+      unit={PERCENT_UNIT}
     />
   );
 }
@@ -209,11 +209,11 @@ function Factors({ id, against }: FactorsProps) {
     ...MODELS,
     ...(stored.data?.risk_models ?? [])
       .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
-      .map(({ model_id: own }) => ({ value: `${STORED}${own}`, text: own })),
+      .map(({ model_id: own }) => ({ value: `${STORED_PREFIX}${own}`, text: own })),
   ];
-  const model = parameter('model') ?? 'market_sector';
-  const measure = model.startsWith(STORED)
-    ? { risk_model: model.slice(STORED.length) }
+  const model = getParameter('model') ?? 'market_sector';
+  const measure = model.startsWith(STORED_PREFIX)
+    ? { risk_model: model.slice(STORED_PREFIX.length) }
     : { model: MODELS.find(({ value }) => value === model)?.value };
   const risk = useResource(
     against === null ? null : `factors ${runKey(id)} ${against} ${model}`,
@@ -242,22 +242,22 @@ function Factors({ id, against }: FactorsProps) {
               metrics={[
                 {
                   term: `Forecast tracking error to ${view.benchmark}`,
-                  value: percent(view.tracking_error),
+                  value: formatPercent(view.tracking_error),
                   note: `on ${view.as_of}`,
                 },
                 {
                   term: 'By factors',
-                  value: percent(view.factor_share),
+                  value: formatPercent(view.factor_share),
                   help: 'Share of the factors in the active variance',
                 },
                 {
                   term: 'Specific',
-                  value: percent(1 - view.factor_share),
+                  value: formatPercent(1 - view.factor_share),
                   help: 'Share of single securities in the active variance, beyond the factors',
                 },
                 {
                   term: 'Covered',
-                  value: percent(view.covered_weight),
+                  value: formatPercent(view.covered_weight),
                   help: 'Share of the gross active weight covered by the model',
                 },
               ]}
@@ -266,10 +266,10 @@ function Factors({ id, against }: FactorsProps) {
               isPlain
               label="Share of each factor in the factor variance"
               bars={view.factors.map((factor) => ({
-                label: factorLabel(factor),
+                label: formatFactor(factor),
                 value: view.contributions[factor] ?? 0,
               }))}
-              format={(value) => percent(value, 1)}
+              format={(value) => formatPercent(value, 1)}
             />
           </>
         )}
@@ -325,20 +325,20 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
     value: ({ meaning }) => meaning,
     show: ({ meaning }) => <span title={meaning}>{meaning}</span>,
   },
-  numeric({
+  createNumericColumn({
     id: 'residual',
     title: 'Residual',
     width: 110,
     priority: 2,
     of: ({ residual }) => residual,
-    write: (value) => <span title={figure(value)}>{residualText(value)}</span>,
+    write: (value) => <span title={formatFigure(value)}>{formatResidual(value)}</span>,
   }),
-  numeric({
+  createNumericColumn({
     id: 'tolerance',
     title: 'Tolerance',
     width: 110,
     priority: 3,
     of: ({ tolerance }) => tolerance,
-    write: figure,
+    write: formatFigure,
   }),
 ];

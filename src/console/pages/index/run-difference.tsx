@@ -8,11 +8,11 @@ import { readVersion } from '../../components/versions/families.js';
 import { ChangeTable, WrittenTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { jobOf } from '../../state/live.js';
+import { getJob } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { change, count, decimal } from '../../words/numbers.js';
+import { formatChange, formatCount, formatDecimal } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 interface RunDifferenceProps {
@@ -26,7 +26,7 @@ interface RunDifferenceProps {
 
 /** Renders the last comparison if it compares these two runs; otherwise a button that starts the comparison. */
 export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
-  const last = useResource(`run difference ${id}`, (signal) => lastComparison(id, signal));
+  const last = useResource(`run difference ${id}`, (signal) => readLastComparison(id, signal));
   const submit = (onRefusal: OnRefusal) =>
     start(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } }), onRefusal).then(
       last.reload,
@@ -34,7 +34,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   return (
     <Answered resource={last} what="the comparison of runs">
       {(stored) => {
-        const job = stored === null ? null : { ...stored, ...jobOf(stored.job_id), result: stored.result };
+        const job = stored === null ? null : { ...stored, ...getJob(stored.job_id), result: stored.result };
         if (job === null || !isOf(job, { from, to }))
           return may('run') ? (
             <div>
@@ -57,7 +57,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
 }
 
 /** Returns the comparison job of an index; null if there is none. Only the last comparison is stored. */
-async function lastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
+async function readLastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
   const { jobs } = await service.value.call('listJobs', { query: { kind: ['diff'], limit: LISTED_MAX }, signal });
   const isListed = jobs.some(({ job_id: job }) => job === `diff:${id}`);
   return isListed ? service.value.call('getJob', { params: { job_id: `diff:${id}` }, signal }) : null;
@@ -92,11 +92,12 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
           ['First date that differs', first],
           [
             'Largest difference',
-            largest && `${decimal(largest.from)} → ${decimal(largest.to)} on ${largest.date}, both 100 at their start`,
+            largest &&
+              `${formatDecimal(largest.from)} → ${formatDecimal(largest.to)} on ${largest.date}, both 100 at their start`,
           ],
-          ['Return of the later run minus that of the earlier run', change(total, 4)],
+          ['Return of the later run minus that of the earlier run', formatChange(total, 4)],
           ['Engine', engine.from === engine.to ? engine.from : `${engine.from} → ${engine.to}`],
-          ['Data store', storesOf(data.stores)],
+          ['Data store', formatStores(data.stores)],
         ]}
       />
       <h3>Causes</h3>
@@ -112,7 +113,7 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
             { label: 'Total', value: total, isTotal: true },
           ]}
           isRunning
-          format={(value) => change(value, 4)}
+          format={(value) => formatChange(value, 4)}
         />
       )}
       {definition.length > 0 && <h3>Definition</h3>}
@@ -131,18 +132,18 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
   );
 }
 
-const storesOf = ({ from, to }: RunsDifference['data']['stores']): string | null =>
+const formatStores = ({ from, to }: RunsDifference['data']['stores']): string | null =>
   from === to ? from : `${from ?? 'not known'} → ${to ?? 'not known'}`;
 
 /** Renders the data values that differ between the runs. */
 function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>) {
   if (cells === 0) return null;
   if (cells === null) return <p class="quiet">The list of differing values is not available. {reason}</p>;
-  const text = (value: unknown) => (value === null ? '–' : String(value));
+  const formatValue = (value: unknown) => (value === null ? '–' : String(value));
   return (
     <>
       <p class="quiet">
-        {count(cells)} values differ{cells > first.length && `; the first ${count(first.length)} of them`}.
+        {formatCount(cells)} values differ{cells > first.length && `; the first ${formatCount(first.length)} of them`}.
       </p>
       <WrittenTable label="Values that differ" heads={['Table', 'Security', 'Date', 'Field', 'Before', 'After']}>
         {first.map(({ table, identifier, date, field, before, after }) => (
@@ -151,8 +152,8 @@ function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>)
             <th scope="row">{identifier}</th>
             <td>{date ?? 'always'}</td>
             <td>{field}</td>
-            <td>{text(before)}</td>
-            <td>{text(after)}</td>
+            <td>{formatValue(before)}</td>
+            <td>{formatValue(after)}</td>
           </tr>
         ))}
       </WrittenTable>

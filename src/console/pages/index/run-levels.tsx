@@ -20,7 +20,7 @@ interface RunLevelsProps {
 export function RunLevels({ id, earlier, later }: RunLevelsProps) {
   const levels = useResource(
     `run levels ${id} ${earlier} ${later}`,
-    (signal) => Promise.all([earlier, later].map((run) => levelsOf(id, run, signal))),
+    (signal) => Promise.all([earlier, later].map((run) => readLevels(id, run, signal))),
     { keeps: true },
   );
   return (
@@ -35,7 +35,7 @@ interface Levels {
   readonly data: readonly (number | null)[];
 }
 
-async function levelsOf(id: string, run: string, signal: AbortSignal): Promise<Levels> {
+async function readLevels(id: string, run: string, signal: AbortSignal): Promise<Levels> {
   const query = { run_id: run };
   const { level } = await service.value.call('getOverview', { params: { index_id: id }, query, signal });
   return level;
@@ -49,7 +49,7 @@ interface LinesProps {
 
 function Lines({ id, first, second }: LinesProps) {
   const { dates, levels, ratio } = useMemo(() => draw(first, second), [first, second]);
-  const isSame = ratio.every(({ values }) => values.every((value) => value === null || value === BASE));
+  const isSame = ratio.every(({ values }) => values.every((value) => value === null || value === BASE_LEVEL));
   return (
     <>
       {isSame && <p>No difference: the levels of both runs are the same on every date.</p>}
@@ -68,7 +68,7 @@ function Lines({ id, first, second }: LinesProps) {
 }
 
 /** Value of both runs at the first common date. */
-const BASE = 100;
+const BASE_LEVEL = 100;
 /** Absolute difference of a ratio from the base that is attributed to rounding of doubles. */
 const ROUNDING = 1e-9;
 
@@ -91,8 +91,8 @@ function draw(first: Levels, second: Levels) {
   const values = to.map((value, t) => {
     const base = from[t] ?? null;
     if (value === null || base === null || base === 0) return null;
-    const ratio = (BASE * value) / base;
-    return Math.abs(ratio - BASE) < ROUNDING ? BASE : ratio;
+    const ratio = (BASE_LEVEL * value) / base;
+    return Math.abs(ratio - BASE_LEVEL) < ROUNDING ? BASE_LEVEL : ratio;
   });
   return { dates, levels, ratio: [{ id: 'ratio', label: 'Later / earlier', values, colour: 5 }] };
 }

@@ -1,21 +1,21 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
-import { fieldsOf } from '../../components/form/schema-fields.js';
+import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
-import { jsonIn, useAddressedObject } from '../../state/addressed.js';
+import { parseJson, useAddressedObject } from '../../state/addressed.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { forgetRefusal, refusalAbout, runOf } from '../../state/refusals.js';
+import { forgetRefusal, findRefusal, runOf } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
-import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { EXCEPT, toReference, newestRun, termsOf, formatTerms } from './run-terms.js';
+import { listDifferences, isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { OMITTED_MEMBERS, toReference, readNewestRun, getTerms, formatTerms } from './run-terms.js';
 
-const SCHEMA = 'BacktestRequest';
+const SCHEMA_NAME = 'BacktestRequest';
 
 /** Subject of a run request. Terms that the request of a strategy omits are taken from the strategy. */
 interface RequestedRun {
@@ -28,20 +28,20 @@ interface RequestedRun {
  */
 export function RunSettings({ id, isStrategy }: RequestedRun) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
-  const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), {
+  const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => readNewestRun(id, signal), {
     keeps: true,
     isLater: true,
   });
   const schemas = useSchemas({ isLater: true });
-  const isAsked = parameter('run') !== null;
+  const isAsked = getParameter('run') !== null;
   // The form stays open during editing.
   const [isOpen, setOpen] = useState(isAsked);
   // Suggested values of the form.
   const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
   const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
-  const taken = newest.data == null ? null : termsOf(newest.data);
+  const taken = newest.data == null ? null : getTerms(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
-  const findings = refusalAbout(runOf(id))?.findings ?? [];
+  const findings = findRefusal(runOf(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
   // Discards the terms in the address after a run with these terms. Does not react to editing, because edited terms may
   // briefly equal those of the run.
@@ -59,13 +59,15 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>
-        {newest.data === null ? 'Terms of the run' : formatTerms(newest.data.request as Json, SCHEMA, schemas.data)}
+        {newest.data === null
+          ? 'Terms of the run'
+          : formatTerms(newest.data.request as Json, SCHEMA_NAME, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'changed for the next run' : 'change'}</span>}
       </summary>
       {may('run') && (
         <SchemaForm
-          schema={SCHEMA}
-          except={EXCEPT}
+          schema={SCHEMA_NAME}
+          except={OMITTED_MEMBERS}
           changes={{
             benchmark: {
               suggestions: [
@@ -88,9 +90,9 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
 
 /** Runs with the terms in the address. Default: the terms of the latest run. */
 export async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: OnRefusal): Promise<void> {
-  const newest = isStrategy ? null : await attempt(() => newestRun(id), onRefusal);
+  const newest = isStrategy ? null : await attempt(() => readNewestRun(id), onRefusal);
   if (newest === undefined) return;
-  await send(id, readAddressTerms() ?? (newest === null ? {} : termsOf(newest)), onRefusal);
+  await send(id, readAddressTerms() ?? (newest === null ? {} : getTerms(newest)), onRefusal);
 }
 
 /** Runs again with the terms in the address. Default: the terms of the latest run, which the service stores. */
@@ -106,7 +108,7 @@ const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
   runIndex(id, terms as unknown as BacktestRequest, onRefusal);
 
 function readAddressTerms(): JsonObject | null {
-  const asked = jsonIn(parameter('run'));
+  const asked = parseJson(getParameter('run'));
   return isObject(asked) ? asked : null;
 }
 
@@ -121,10 +123,10 @@ interface Terms {
  */
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;
-  return fieldsOf(schemas, SCHEMA).every(({ name, otherwise }) => {
+  return createFields(schemas, SCHEMA_NAME).every(({ name, otherwise }) => {
     const given = toReference(asked[name] ?? undefined);
-    if (EXCEPT.includes(name) || (isStrategy && given === undefined)) return true;
+    if (OMITTED_MEMBERS.includes(name) || (isStrategy && given === undefined)) return true;
     const usual = (otherwise ?? undefined) as Json | undefined; // a schema default is plain JSON
-    return differences(given ?? usual, toReference(taken[name] ?? undefined) ?? usual).length === 0;
+    return listDifferences(given ?? usual, toReference(taken[name] ?? undefined) ?? usual).length === 0;
   });
 }

@@ -1,19 +1,19 @@
 import type { StoredRun } from '#clients/typescript/divisor.js';
-import { fieldsOf } from '../../components/form/schema-fields.js';
+import { createFields } from '../../components/form/schema-fields.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
-import { figure } from '../../words/numbers.js';
+import { formatFigure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 /** Terms that control when a run starts but do not affect its result. */
-export const EXCEPT = ['if_stale'];
+export const OMITTED_MEMBERS = ['if_stale'];
 
 /** Returns the latest run of an index; null if there is none. */
-export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
+export const readNewestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
 /** Returns the request of a run as form values without null members. */
-export function termsOf({ request }: StoredRun): JsonObject {
+export function getTerms({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};
   return Object.fromEntries(
@@ -31,7 +31,7 @@ export function toReference(value: Json | undefined): Json | undefined {
 }
 
 /** Formats a benchmark as its id and, if it is not CLOSE, the price column: `EQ, price column OPEN`. */
-function wordsOf(value: Json): string {
+function formatTermValue(value: Json): string {
   if (!isObject(value)) return String(value);
   const { kind: _, id, price_column: column = 'CLOSE' } = value;
   return column === 'CLOSE' ? String(id) : `${String(id)}, price column ${String(column)}`;
@@ -43,12 +43,12 @@ function wordsOf(value: Json): string {
  */
 export function formatTerms(request: Json, schema: string, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
-  const parts = fieldsOf(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {
+  const parts = createFields(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {
     const value = request[name];
-    if (value === undefined || value === null || EXCEPT.includes(name)) return [];
+    if (value === undefined || value === null || OMITTED_MEMBERS.includes(name)) return [];
     if (value === 0) return [`No ${label.toLowerCase()}`];
     if (value === otherwise) return [];
-    const text = typeof value === 'number' ? figure(value) : wordsOf(value);
+    const text = typeof value === 'number' ? formatFigure(value) : formatTermValue(value);
     return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
   });
   return parts.join(' · ');

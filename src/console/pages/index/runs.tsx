@@ -5,15 +5,15 @@ import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/place.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress, storeAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { change, decimal, percent, signClass } from '../../words/numbers.js';
+import { formatIndexAddress, storeAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
 import { RunLevels } from './run-levels.js';
@@ -37,21 +37,24 @@ export function Runs({ id }: { readonly id: string }) {
               <Table
                 label={`runs of ${id}`}
                 name="runs"
-                columns={columnsOf(id, schemas.data).filter(
+                columns={createColumns(id, schemas.data).filter(
                   ({ id: column }) => column !== 'published' || runs.some(({ published }) => published),
                 )}
                 rows={runs}
                 keyOf={({ run_id: run }) => run}
                 addressOf={({ run_id: run }) =>
-                  addressOf(indexAddress(id), { run_id: run === runs[0]?.run_id ? null : run })
+                  formatAddress(formatIndexAddress(id), { run_id: run === runs[0]?.run_id ? null : run })
                 }
-                openKey={parameter('run_id') ?? runs[0]?.run_id ?? null}
+                openKey={getParameter('run_id') ?? runs[0]?.run_id ?? null}
                 sort={{ column: 'at', direction: 'desc' }}
                 height={420}
-                {...(runs.length > 1 ? { selection: { keys: comparedKeys(runs), onChange: compare(runs) } } : {})}
+                {...(runs.length > 1 ? { selection: { keys: listComparedKeys(runs), onChange: compare(runs) } } : {})}
               />
             </Section>
-            <Open run={runs.find(({ run_id: run }) => run === parameter('run_id')) ?? runs[0]} schemas={schemas.data} />
+            <Open
+              run={runs.find(({ run_id: run }) => run === getParameter('run_id')) ?? runs[0]}
+              schemas={schemas.data}
+            />
             {runs.length > 1 ? (
               <ComparedRuns id={id} runs={runs} />
             ) : (
@@ -65,16 +68,16 @@ export function Runs({ id }: { readonly id: string }) {
 }
 
 /** Returns the ids of the compared runs in the address. */
-const comparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
-  ['run_from', 'run_to'].map(parameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
+const listComparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
+  ['run_from', 'run_to'].map(getParameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
 
 /** Stores the two runs that were selected last in the address, as the earlier and the later run. */
 const compare =
   (runs: readonly StoredRun[]) =>
   (keys: readonly string[]): void => {
     const [first = null, second = null] = keys.slice(-2);
-    const place = (key: string | null) => runs.findIndex(({ run_id: run }) => run === key);
-    const isLatestFirst = second !== null && place(first) < place(second);
+    const findPosition = (key: string | null) => runs.findIndex(({ run_id: run }) => run === key);
+    const isLatestFirst = second !== null && findPosition(first) < findPosition(second);
     setParameters(isLatestFirst ? { run_from: second, run_to: first } : { run_from: first, run_to: second });
   };
 
@@ -93,11 +96,11 @@ function Open({ run, schemas }: OpenProps) {
         <Metrics
           label="Figures of the run"
           metrics={[
-            { term: 'Return', value: change(metrics.total_return), kind: signClass(metrics.total_return) },
-            { term: 'Annualised return', value: change(metrics.annualised_return) },
-            { term: 'Volatility', value: percent(metrics.volatility) },
-            { term: 'Sharpe ratio', value: decimal(metrics.sharpe_ratio) },
-            { term: 'Max drawdown', value: percent(metrics.max_drawdown) },
+            { term: 'Return', value: formatChange(metrics.total_return), kind: getSignClass(metrics.total_return) },
+            { term: 'Annualised return', value: formatChange(metrics.annualised_return) },
+            { term: 'Volatility', value: formatPercent(metrics.volatility) },
+            { term: 'Sharpe ratio', value: formatDecimal(metrics.sharpe_ratio) },
+            { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown) },
           ]}
         />
       )}
@@ -116,7 +119,7 @@ function Open({ run, schemas }: OpenProps) {
 }
 
 /** Number of characters of an id that distinguish runs started in the same minute. */
-const ID_SHOWN = 4;
+const ID_CHARACTERS = 4;
 
 interface ComparedRunsProps {
   readonly id: string;
@@ -126,12 +129,12 @@ interface ComparedRunsProps {
 
 /** Renders the comparison of two runs. Default: the latest run and the run before it. */
 function ComparedRuns({ id, runs }: ComparedRunsProps) {
-  const findRun = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
+  const findRun = (name: string) => runs.find(({ run_id: run }) => run === getParameter(name));
   const later = findRun('run_to') ?? runs[0]!; // there are at least two runs
   const earlier = findRun('run_from') ?? runs.find((run) => run !== later)!;
   const options = runs.map(({ run_id: value, run_at: at }) => ({
     value,
-    text: `${moment(at)}, ${value.slice(0, ID_SHOWN)}`,
+    text: `${formatMoment(at)}, ${value.slice(0, ID_CHARACTERS)}`,
   }));
   return (
     <Section
@@ -167,7 +170,7 @@ function ComparedRuns({ id, runs }: ComparedRunsProps) {
   );
 }
 
-const PUBLISHED: Column<StoredRun> = {
+const PUBLISHED_COLUMN: Column<StoredRun> = {
   id: 'published',
   title: 'Published',
   help: 'Closes of the run in the published log',
@@ -178,15 +181,15 @@ const PUBLISHED: Column<StoredRun> = {
   show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
 };
 
-const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<StoredRun>[] => [
+const createColumns = (id: string, schemas: Schemas | undefined): readonly Column<StoredRun>[] => [
   {
     id: 'at',
     title: 'Run',
     width: 172,
     value: ({ run_at: at }) => at,
-    show: ({ run_at: at }) => moment(at),
+    show: ({ run_at: at }) => formatMoment(at),
   },
-  PUBLISHED,
+  PUBLISHED_COLUMN,
   {
     id: 'id',
     title: 'Id',
@@ -208,7 +211,7 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
     value: ({ index_version: version }) => version,
     show: ({ index_version: version }) =>
       version === null ? null : (
-        <a href={addressOf(indexAddress(id), { tab: 'versions', version: String(version) })} tabIndex={-1}>
+        <a href={formatAddress(formatIndexAddress(id), { tab: 'versions', version: String(version) })} tabIndex={-1}>
           {version}
         </a>
       ),
@@ -240,10 +243,10 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
     value: ({ request }) => formatTerms(request as Json, 'BacktestRequest', schemas),
   },
   { id: 'engine', title: 'Engine', width: 76, priority: 7, value: ({ engine_version: engine }) => engine },
-  ...FIGURES,
+  ...FIGURE_COLUMNS,
 ];
 
-const FIGURES: readonly Column<StoredRun>[] = [
+const FIGURE_COLUMNS: readonly Column<StoredRun>[] = [
   {
     id: 'return',
     title: 'Return',
@@ -252,16 +255,16 @@ const FIGURES: readonly Column<StoredRun>[] = [
     align: 'right',
     value: ({ metrics }) => metrics?.total_return ?? null,
     show: ({ metrics }) => (
-      <span class={`number ${signClass(metrics?.total_return)}`}>{change(metrics?.total_return)}</span>
+      <span class={`number ${getSignClass(metrics?.total_return)}`}>{formatChange(metrics?.total_return)}</span>
     ),
   },
-  numeric({
+  createNumericColumn({
     id: 'volatility',
     title: 'Volatility',
     help: 'Annualised standard deviation of daily returns',
     width: 84,
     priority: 6,
     of: ({ metrics }) => metrics?.volatility ?? null,
-    write: percent,
+    write: formatPercent,
   }),
 ];

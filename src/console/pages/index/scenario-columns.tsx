@@ -3,8 +3,8 @@ import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { addSign } from '../../components/signed.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
-import { numeric, type Column } from '../../components/table/columns.js';
-import { change, decimal, formatAtMost, percent, signClass } from '../../words/numbers.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { formatChange, formatDecimal, formatAtMost, formatPercent, getSignClass } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 /** A scenario of the page with its result. */
@@ -119,7 +119,10 @@ function SignedBar({ value, most }: { readonly value: number; readonly most: num
   return (
     <span class="scenario-bar" aria-hidden="true">
       <span class="bar-zero" style={{ left: '50%' }} />
-      <span class={`bar ${signClass(value)}`} style={{ left: `${value < 0 ? 50 - width : 50}%`, width: `${width}%` }} />
+      <span
+        class={`bar ${getSignClass(value)}`}
+        style={{ left: `${value < 0 ? 50 - width : 50}%`, width: `${width}%` }}
+      />
     </span>
   );
 }
@@ -133,9 +136,9 @@ const COLUMNS: readonly Column<ScenarioRow>[] = [
     below: 'titled',
     value: ({ result }) => result?.worst_session?.return ?? null,
     show: ({ result }) =>
-      result?.worst_session && `${change(result.worst_session.return)} on ${result.worst_session.date}`,
+      result?.worst_session && `${formatChange(result.worst_session.return)} on ${result.worst_session.date}`,
   },
-  numeric({
+  createNumericColumn({
     id: 'covered',
     title: 'Covered',
     help: 'Weight of securities with their own returns',
@@ -143,15 +146,15 @@ const COLUMNS: readonly Column<ScenarioRow>[] = [
     priority: 5,
     below: 'nothing',
     of: ({ result }: ScenarioRow) => result?.covered_weight ?? null,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'fit',
     title: 'R²',
     help: 'Of the regression on what is shocked',
     width: 72,
     priority: 6,
     of: ({ result }: ScenarioRow) => result?.r_squared ?? null,
-    write: decimal,
+    write: formatDecimal,
   }),
 ];

@@ -30,21 +30,21 @@ export const listWindows = (start: string, end: string): readonly JsonObject[] =
   }));
 
 /** Return of the shocked group as a fraction; the other groups respond to it. */
-const FALL = -0.2;
+const DEFAULT_SHOCK = -0.2;
 
 /** Returns one shock scenario for each group of a column. */
-export const shocksOf = (column: string, groups: readonly string[]): readonly JsonObject[] =>
+export const listShocks = (column: string, groups: readonly string[]): readonly JsonObject[] =>
   groups.map((group) => ({
-    name: `${group} ${100 * FALL}%`.replace('-', '\u2212'),
-    shocks: { [`${column}:${group}`]: FALL },
+    name: `${group} ${100 * DEFAULT_SHOCK}%`.replace('-', '\u2212'),
+    shocks: { [`${column}:${group}`]: DEFAULT_SHOCK },
   }));
 
-const OWN_MAX = 50;
+const SAVED_SCENARIOS_MAX = 50;
 
-const { items, set } = createStoredList<JsonObject>('divisor.scenarios', OWN_MAX);
+const { items, set } = createStoredList<JsonObject>('divisor.scenarios', SAVED_SCENARIOS_MAX);
 
 /** Scenarios saved in this browser. */
-export const ownScenarios = items;
+export const savedScenarios = items;
 
 /** Saves a scenario. A saved scenario with the same name is replaced. */
 export const saveScenario = (scenario: JsonObject): void =>

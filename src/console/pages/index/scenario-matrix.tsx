@@ -2,14 +2,14 @@ import type { ScenarioResult } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
+import { service, createTrouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { bodyOf } from './scenario-request.js';
+import { createBody } from './scenario-request.js';
 
 interface ScenarioMatrixProps {
   readonly id: string;
@@ -31,13 +31,13 @@ interface Row {
 export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
-  const others = (parameter('beside') ?? free.slice(0, OTHERS_USUAL).join())
+  const others = (getParameter('beside') ?? free.slice(0, OTHERS_USUAL).join())
     .split(',')
     .filter((one) => free.includes(one))
     .slice(0, OTHERS_MAX);
   const results = useResource(
     others.length === 0 ? null : `scenarios of ${others.join()} ${JSON.stringify(asked)}`,
-    (signal) => Promise.all(others.map((one) => resultsOf(one, asked, signal))),
+    (signal) => Promise.all(others.map((one) => readResults(one, asked, signal))),
     { keeps: true },
   );
   if (free.length === 0) return null;
@@ -55,7 +55,7 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
             <Table
               label="returns of indices by scenarios"
               name="matrix"
-              columns={columnsOf([id, ...others])}
+              columns={createColumns([id, ...others])}
               rows={own.map(({ name, return: earned }): Row => ({
                 name,
                 returns: new Map([[id, earned], ...others.map((one, k) => [one, all[k]?.get(name) ?? null] as const)]),
@@ -73,7 +73,7 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
  * Returns the returns of an index by scenario; empty if the service refuses a scenario, for example a shock to a group
  * that is not held.
  */
-async function resultsOf(
+async function readResults(
   id: string,
   asked: readonly JsonObject[],
   signal: AbortSignal,
@@ -81,19 +81,26 @@ async function resultsOf(
   try {
     const { scenarios } = await service.value.call('runScenarios', {
       params: { index_id: id },
-      body: bodyOf(asked, null),
+      body: createBody(asked, null),
       signal,
     });
     return new Map(scenarios.map(({ name, return: earned }) => [name, earned]));
   } catch (thrown) {
-    if (troubleOf(thrown).findings.length === 0) throw thrown;
+    if (createTrouble(thrown).findings.length === 0) throw thrown;
     return new Map();
   }
 }
 
-const columnsOf = (ids: readonly string[]): readonly Column<Row>[] => [
+const createColumns = (ids: readonly string[]): readonly Column<Row>[] => [
   { id: 'name', title: 'Scenario', width: 150, grow: 2, value: ({ name }) => name },
   ...ids.map((id) =>
-    numeric<Row>({ id, title: id, width: 92, grow: 1, of: ({ returns }) => returns.get(id) ?? null, write: addSign }),
+    createNumericColumn<Row>({
+      id,
+      title: id,
+      width: 92,
+      grow: 1,
+      of: ({ returns }) => returns.get(id) ?? null,
+      write: addSign,
+    }),
   ),
 ];

@@ -3,12 +3,12 @@ import { Bars } from '../../components/bars.js';
 import { Section } from '../../components/page.js';
 import { addPoints, addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { useNames } from '../../state/names.js';
-import { countValues, percent, points } from '../../words/numbers.js';
+import { countValues, formatPercent, formatPoints } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
-const SHOWN = 12;
+const LISTED_MAX = 12;
 
 interface OpenedScenarioProps {
   readonly result: ScenarioResult | undefined;
@@ -32,8 +32,8 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
       <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, worst first">
         <Bars
           label={`Contributions to ${name}`}
-          bars={groups.slice(0, SHOWN).map(({ group, contribution }) => ({ label: group, value: contribution }))}
-          format={points}
+          bars={groups.slice(0, LISTED_MAX).map(({ group, contribution }) => ({ label: group, value: contribution }))}
+          format={formatPoints}
         />
       </Section>
       <Section
@@ -45,7 +45,7 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
       >
         <Table
           label={`names in ${name}`}
-          columns={isEstimated ? NAMES : NAMES.filter(({ id }) => id !== 'error')}
+          columns={isEstimated ? SECURITY_COLUMNS : SECURITY_COLUMNS.filter(({ id }) => id !== 'error')}
           rows={rows}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => addressOfName(identifier)}
@@ -58,12 +58,19 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
   );
 }
 
-const NAMES: readonly Column<NameRow>[] = [
+const SECURITY_COLUMNS: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
-  numeric({
+  createNumericColumn({
+    id: 'weight',
+    adds: true,
+    title: 'Weight',
+    width: 84,
+    of: ({ weight }) => weight,
+    write: formatPercent,
+  }),
+  createNumericColumn({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
+  createNumericColumn({
     id: 'contribution',
     adds: true,
     title: 'Contribution',
@@ -71,13 +78,13 @@ const NAMES: readonly Column<NameRow>[] = [
     of: ({ contribution }) => contribution,
     write: addPoints,
   }),
-  numeric({
+  createNumericColumn({
     id: 'error',
     title: 'Error',
     help: 'Standard error of a response by regression',
     width: 84,
     priority: 2,
     of: (row) => row.standard_error,
-    write: percent,
+    write: formatPercent,
   }),
 ];

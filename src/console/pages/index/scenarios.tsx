@@ -14,18 +14,18 @@ import { Table } from '../../components/table/table.js';
 import { usePhone } from '../../components/use-phone.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
+import { showToast } from '../../state/toasts.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { monthsBefore } from '../../words/dates.js';
+import { subtractMonths } from '../../words/dates.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { columnsOf, type ScenarioRow } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
 import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
 import { OpenedScenario } from './scenario-result.js';
-import { bodyOf } from './scenario-request.js';
+import { createBody } from './scenario-request.js';
 import '../data/data.css';
 
 interface ScenariosProps {
@@ -37,11 +37,11 @@ interface ScenariosProps {
  * Renders the returns of the run's holdings in historical windows and under shocks. The address contains the scenarios.
  */
 export function Scenarios({ id, run }: ScenariosProps) {
-  const text = parameter('scenarios');
+  const text = getParameter('scenarios');
   const known = useKnownScenarios(id);
-  const asked = text === null ? (known === null ? [] : selectDefaultScenarios(known)) : scenariosIn(text);
+  const asked = text === null ? (known === null ? [] : selectDefaultScenarios(known)) : parseScenarios(text);
   const [edited, setEdited] = useState<number | null>(null);
-  const on = parameter('on') ?? run.end;
+  const on = getParameter('on') ?? run.end;
   const set = (next: readonly JsonObject[]) => setParameters({ scenarios: JSON.stringify(next) });
   const add = (scenario: JsonObject, isEdited: boolean) => {
     set([...asked, scenario]);
@@ -54,7 +54,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
     service.value.call('runScenarios', {
       params: { index_id: id },
       query: readShownRun(),
-      body: bodyOf(written, on),
+      body: createBody(written, on),
     }),
   );
   const { data, trouble, isBehind } = answer;
@@ -160,7 +160,7 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
       {children}
       <Button
         onClick={() =>
-          onAdd({ name: nameScenario('Window'), window: { start: monthsBefore(run.end, 12), end: run.end } })
+          onAdd({ name: nameScenario('Window'), window: { start: subtractMonths(run.end, 12), end: run.end } })
         }
       >
         <Icon name="plus" /> Window
@@ -224,12 +224,12 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
 }
 
 const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
-  results.find(({ name }) => name === parameter('scenario')) ?? results[0];
+  results.find(({ name }) => name === getParameter('scenario')) ?? results[0];
 
 /** Returns true for a shock without entries, which the service would refuse. */
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
 
-function scenariosIn(text: string | null): readonly JsonObject[] {
+function parseScenarios(text: string | null): readonly JsonObject[] {
   try {
     const value = JSON.parse(text ?? '[]') as Json;
     return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
@@ -283,7 +283,7 @@ function ScenarioForm({ scenario, findings, path, onChange, onClose }: ScenarioF
           disabled={isEmptyShock(scenario)}
           onClick={() => {
             saveScenario(scenario);
-            say('good', `${name} was saved in the library of this browser.`);
+            showToast('good', `${name} was saved in the library of this browser.`);
           }}
         >
           Save in the library

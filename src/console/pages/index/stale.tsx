@@ -7,7 +7,7 @@ import { may } from '../../state/principal.js';
 import { runOf } from '../../state/refusals.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
+import { showToast } from '../../state/toasts.js';
 import { runAgain } from './run-settings.js';
 
 interface StaleProps {
@@ -89,6 +89,6 @@ const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
     const { answer, etag } = await service.value.callWithEtag('getIndex', { params });
     const body = { ...answer, store_id: store } as unknown as IndexDocumentBody; // the service ignores derived members
     await service.value.call('putIndex', { params, body, ifMatch: etag ?? undefined });
-    say('good', `${id} is computed on ${store}.`);
+    showToast('good', `${id} is computed on ${store}.`);
     notifyChange();
   }, onRefusal);

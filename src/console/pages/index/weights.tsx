@@ -1,15 +1,15 @@
 import type { ExposuresView, FieldList, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { COLOURS, PERCENT, type Line } from '../../components/chart/series.js';
+import { COLOUR_COUNT, PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { ExportMenu } from '../../components/export-menu.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
@@ -17,7 +17,10 @@ import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { ExposuresProps } from './exposures.js';
 
-const Exposures = lazy<ExposuresProps>('the exposures', async () => (await import('./exposures.js')).Exposures);
+const Exposures = createLazyComponent<ExposuresProps>(
+  'the exposures',
+  async () => (await import('./exposures.js')).Exposures,
+);
 
 interface WeightsProps {
   readonly id: string;
@@ -25,7 +28,7 @@ interface WeightsProps {
 }
 
 /** Maximum number of groups, and of securities, with a separate colour. */
-const GROUPS_MAX = COLOURS - 1;
+const GROUPS_MAX = COLOUR_COUNT - 1;
 const NAMES_MAX = 8;
 
 /** Reference data columns by which securities can be grouped. */
@@ -41,12 +44,12 @@ function groupColumns(fields: FieldList | undefined): readonly string[] | undefi
 export function Weights({ id, run }: WeightsProps) {
   const fields = useFieldsOfRun(id, run);
   const columns = groupColumns(fields.data);
-  const by = parameter('by') ?? columns?.[0] ?? null;
+  const by = getParameter('by') ?? columns?.[0] ?? null;
   const range = findChosenRange();
   const query = {
     ...readShownRun(),
     ...(range === null ? {} : { start: range.from, end: range.to }),
-    interval: spanYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
+    interval: computeYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
   };
   const key = `${runKey(id)} ${range?.from} ${range?.to}`;
   const ask = (what: string | null, groups: number) => (signal: AbortSignal) =>
@@ -102,32 +105,32 @@ export function Weights({ id, run }: WeightsProps) {
   );
 }
 
-const spanYears = ({ from, to }: { readonly from: string; readonly to: string }): number =>
+const computeYears = ({ from, to }: { readonly from: string; readonly to: string }): number =>
   (Date.parse(to) - Date.parse(from)) / (365.25 * 86_400_000);
 
-const linesOf = (view: ExposuresView): readonly Line[] =>
+const createLines = (view: ExposuresView): readonly Line[] =>
   view.groups.map(({ group, weights }, k) => ({
     id: group,
     label: group === 'OTHERS' ? 'Others' : group,
     values: weights,
-    colour: group === 'OTHERS' ? COLOURS : (k % GROUPS_MAX) + 1,
+    colour: group === 'OTHERS' ? COLOUR_COUNT : (k % GROUPS_MAX) + 1,
   }));
 
 /** Half of the last displayed digit of a percentage. */
 const SHOWN_MIN = 5e-5;
 
 /** Returns the line of the uninvested weight; empty if the weight would be displayed as zero. */
-function cashOf({ dates, groups }: ExposuresView): readonly Line[] {
+function createCashLines({ dates, groups }: ExposuresView): readonly Line[] {
   const held = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
   const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // nothing is held before the first composition
   return cash.some((value) => value > SHOWN_MIN)
-    ? [{ id: 'cash', label: 'Cash', values: cash.map((value) => Math.max(0, value)), colour: COLOURS - 1 }]
+    ? [{ id: 'cash', label: 'Cash', values: cash.map((value) => Math.max(0, value)), colour: COLOUR_COUNT - 1 }]
     : [];
 }
 
 /** Renders stacked areas, or lines if a group has short positions. */
 function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
-  const lines = useMemo(() => [...linesOf(view), ...cashOf(view)], [view]);
+  const lines = useMemo(() => [...createLines(view), ...createCashLines(view)], [view]);
   const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));
   return (
     <Chart
@@ -138,13 +141,13 @@ function Stack({ view, label }: { readonly view: ExposuresView; readonly label: 
       height={320}
       sync="weights"
       onRange={chooseRange}
-      unit={PERCENT}
+      unit={PERCENT_UNIT}
     />
   );
 }
 
 function Largest({ view, id }: { readonly view: ExposuresView; readonly id: string }) {
-  const lines = useMemo(() => linesOf(view).filter(({ id: group }) => group !== 'OTHERS'), [view]);
+  const lines = useMemo(() => createLines(view).filter(({ id: group }) => group !== 'OTHERS'), [view]);
   return (
     <Chart
       label={`Largest constituents of ${id}`}
@@ -153,7 +156,7 @@ function Largest({ view, id }: { readonly view: ExposuresView; readonly id: stri
       height={240}
       sync="weights"
       onRange={chooseRange}
-      unit={PERCENT}
+      unit={PERCENT_UNIT}
     />
   );
 }

@@ -2,7 +2,7 @@ import type { OverviewView } from '#clients/typescript/divisor.js';
 import { findChosenRange } from '../../state/range.js';
 
 /** Ids of the tabs that show the selected date range. */
-const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'risk', 'limits', 'actions']);
+const RANGE_TABS: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'risk', 'limits', 'actions']);
 
 interface WholeRunProps {
   readonly tab: string;
@@ -12,7 +12,7 @@ interface WholeRunProps {
 /** Renders a note if the selected date range does not apply to the open tab. */
 export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
   const range = findChosenRange();
-  if (range === null || OF_RANGE.has(tab)) return null;
+  if (range === null || RANGE_TABS.has(tab)) return null;
   return (
     <p class="quiet">
       The range {range.from} to {range.to} does not apply here: this part covers the whole run, {start} to {end}.

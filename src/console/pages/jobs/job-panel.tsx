@@ -11,14 +11,14 @@ import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { retryJob } from '../../state/actions.js';
 import { copyText } from '../../state/clipboard.js';
-import { logOf } from '../../state/job-log.js';
-import { jobOf } from '../../state/live.js';
+import { getLog } from '../../state/job-log.js';
+import { getJob } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { clock, duration, moment, secondsBetween } from '../../words/dates.js';
-import { percent } from '../../words/numbers.js';
-import { jobAddress, jobTitle, STATUS_KINDS } from '../../words/jobs.js';
+import { formatClock, formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
+import { formatPercent } from '../../words/numbers.js';
+import { formatJobAddress, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
 import './jobs.css';
 
 interface JobPanelProps {
@@ -30,9 +30,9 @@ interface JobPanelProps {
 export function JobPanel({ id, onClose }: JobPanelProps) {
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
   return (
-    <SidePanel title={job.data === undefined ? id : jobTitle(job.data)} onClose={onClose}>
+    <SidePanel title={job.data === undefined ? id : formatJobTitle(job.data)} onClose={onClose}>
       <Answered resource={job} what="the job">
-        {(stored) => <Job job={{ ...stored, ...jobOf(id) }} />}
+        {(stored) => <Job job={{ ...stored, ...getJob(id) }} />}
       </Answered>
     </SidePanel>
   );
@@ -54,7 +54,7 @@ function Job({ job }: { readonly job: JobStatus }) {
       )}
       {status === 'succeeded' && (
         <div>
-          <LinkButton kind="main" href={jobAddress(job)}>
+          <LinkButton kind="main" href={formatJobAddress(job)}>
             Open the result
           </LinkButton>
         </div>
@@ -63,10 +63,10 @@ function Job({ job }: { readonly job: JobStatus }) {
         facts={[
           ['State', <Badge kind={STATUS_KINDS[status]}>{status}</Badge>],
           ['Description', status === 'failed' ? null : job.message || null],
-          ['Submitted', moment(created)],
-          ['Started', started && moment(started)],
-          ['Ended', finished && moment(finished)],
-          ['Duration', started && duration(secondsBetween(started, finished))],
+          ['Submitted', formatMoment(created)],
+          ['Started', started && formatMoment(started)],
+          ['Ended', finished && formatMoment(finished)],
+          ['Duration', started && formatDuration(computeSecondsBetween(started, finished))],
           ['Attempt', String(job.attempt)],
           ['Id', <JobId id={job.job_id} />],
           ['Request id', job.request_id && <code>{job.request_id}</code>],
@@ -100,7 +100,7 @@ function Log({ job: { job_id: id, created_at: created, attempts } }: { readonly 
         ? []
         : [{ at: ended, text: `Attempt ${attempt} ${end ?? 'ended'}${reason === null ? '' : `: ${reason}`}` }]),
     ]),
-    ...logOf(id).map(({ at, text, progress }) => ({ at, text: `${percent(progress, 0)} ${text}` })),
+    ...getLog(id).map(({ at, text, progress }) => ({ at, text: `${formatPercent(progress, 0)} ${text}` })),
   ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return (
     <section aria-label="Log">
@@ -109,7 +109,7 @@ function Log({ job: { job_id: id, created_at: created, attempts } }: { readonly 
         {lines.map(({ at, text }, k) => (
           <li key={`${at} ${k}`}>
             <time class="quiet number" dateTime={at}>
-              {clock(at)}
+              {formatClock(at)}
             </time>{' '}
             {text}
           </li>

@@ -8,12 +8,12 @@ import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { liveJobs } from '../../state/live.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { duration, secondsBetween } from '../../words/dates.js';
+import { formatDuration, computeSecondsBetween } from '../../words/dates.js';
 import { KINDS } from '../../words/jobs.js';
-import { count, NONE } from '../../words/numbers.js';
+import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { JobPanel } from './job-panel.js';
 
 type Kind = JobStatus['kind'];
@@ -22,14 +22,14 @@ type State = JobStatus['status'];
 const STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const satisfies readonly State[];
 const LIMIT_DEFAULT = 100;
 /** Maximum number of jobs in a response. */
-const MOST = 500;
+const JOBS_MAX = 500;
 
 /** Page of all jobs: pending, running and ended. Each job opens to its request and result. */
 export function JobsPage() {
   const [limit, setLimit] = useState(LIMIT_DEFAULT);
-  const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === parameter('kind'));
-  const status = STATES.find((known) => known === parameter('state'));
-  const open = parameter('job');
+  const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === getParameter('kind'));
+  const status = STATES.find((known) => known === getParameter('state'));
+  const open = getParameter('job');
   const jobs = useResource(
     `jobs ${kind} ${status} ${limit}`,
     (signal) =>
@@ -85,9 +85,9 @@ export function JobsPage() {
                 onOpen={(id) => setParameters({ job: id })}
                 openKey={open}
               />
-              {all.length === limit && limit < MOST && (
+              {all.length === limit && limit < JOBS_MAX && (
                 <div>
-                  <Button onClick={() => setLimit(MOST)}>Older ones</Button>
+                  <Button onClick={() => setLimit(JOBS_MAX)}>Older ones</Button>
                 </div>
               )}
             </>
@@ -103,7 +103,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const countOf = (...states: State[]) => jobs.filter((job) => states.includes(job.status)).length;
   const took = jobs
     .flatMap(({ started_at: from, finished_at: to }) =>
-      from === null || to === null ? [] : [secondsBetween(from, to)],
+      from === null || to === null ? [] : [computeSecondsBetween(from, to)],
     )
     .toSorted((a, b) => a - b);
   const median = took[Math.floor(took.length / 2)];
@@ -112,12 +112,12 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
     <Metrics
       label="Listed jobs"
       metrics={[
-        { term: 'Running', value: count(countOf('running')) },
-        { term: 'Waiting', value: count(countOf('pending')) },
-        { term: 'Succeeded', value: count(countOf('succeeded')), note: `of ${count(jobs.length)} listed` },
-        { term: 'Failed', value: count(failed), kind: failed > 0 ? 'down' : '' },
-        { term: 'Median duration', value: median === undefined ? NONE : duration(median) },
-        { term: 'Longest', value: took.length === 0 ? NONE : duration(took.at(-1)!) },
+        { term: 'Running', value: formatCount(countOf('running')) },
+        { term: 'Waiting', value: formatCount(countOf('pending')) },
+        { term: 'Succeeded', value: formatCount(countOf('succeeded')), note: `of ${formatCount(jobs.length)} listed` },
+        { term: 'Failed', value: formatCount(failed), kind: failed > 0 ? 'down' : '' },
+        { term: 'Median duration', value: median === undefined ? MISSING_TEXT : formatDuration(median) },
+        { term: 'Longest', value: took.length === 0 ? MISSING_TEXT : formatDuration(took.at(-1)!) },
       ]}
     />
   );

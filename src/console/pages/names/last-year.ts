@@ -1,8 +1,8 @@
 import { service } from '../../state/service.js';
-import { monthsBefore } from '../../words/dates.js';
+import { subtractMonths } from '../../words/dates.js';
 
 /** Closes of the last year with their dates, adjusted for splits and dividends. */
-export interface Year {
+export interface YearPrices {
   readonly dates: readonly string[];
   readonly closes: readonly number[];
 }
@@ -17,17 +17,17 @@ export const storeQuery = (store?: string) => (store === undefined ? {} : { stor
  * Reads the closes of the year before a date, by default adjusted for splits and dividends. The first close is the base
  * of the one-year return: the last close on or before the day one year earlier.
  */
-export async function yearOf(
+export async function readYear(
   identifier: string,
   end: string,
   signal: AbortSignal,
   store?: string,
   adjust: Adjustment = 'total',
-): Promise<Year> {
-  const first = monthsBefore(end, 12);
+): Promise<YearPrices> {
+  const first = subtractMonths(end, 12);
   const { prices } = await service.value.call('getPrices', {
     params: { identifier },
-    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust, ...storeQuery(store) },
+    query: { start: subtractMonths(first, 1), end, columns: ['CLOSE'], adjust, ...storeQuery(store) },
     signal,
   });
   const known = prices.data.flatMap(([close], at) =>
@@ -43,11 +43,11 @@ export async function yearOf(
 }
 
 /** Returns the position of the last close on or before a date; -1 if there is no such close. */
-const placeOf = (year: Year, date: string): number => year.dates.findLastIndex((own) => own <= date);
+const findPosition = (year: YearPrices, date: string): number => year.dates.findLastIndex((own) => own <= date);
 
 /** Returns the return since the last close on or before a date; null if there is no such close. */
-function returnSince(year: Year, date: string): number | null {
-  const at = placeOf(year, date);
+function returnSince(year: YearPrices, date: string): number | null {
+  const at = findPosition(year, date);
   return at < 0 ? null : year.closes.at(-1)! / year.closes[at]! - 1;
 }
 
@@ -60,71 +60,71 @@ export interface Extremes {
 }
 
 /** Returns the extremes of a year; null if there are no closes. */
-export function extremesOf({ dates, closes }: Year): Extremes | null {
+export function findExtremes({ dates, closes }: YearPrices): Extremes | null {
   if (closes.length === 0) return null;
   const [low, high] = [Math.min(...closes), Math.max(...closes)];
   return { low, lowDate: dates[closes.indexOf(low)]!, high, highDate: dates[closes.indexOf(high)]! };
 }
 
 /** Returns the dates from which returns to the last close are measured; null if there is no such close. */
-export function startsOf(year: Year) {
+export function findStarts(year: YearPrices) {
   const last = year.dates.at(-1);
-  const date = (day: string) => year.dates[placeOf(year, day)] ?? null;
+  const formatDate = (day: string) => year.dates[findPosition(year, day)] ?? null;
   return {
     day: year.dates.at(-2) ?? null,
-    month: last === undefined ? null : date(monthsBefore(last, 1)),
-    ytd: last === undefined ? null : date(yearEndBefore(last)),
-    year: last === undefined ? null : date(monthsBefore(last, 12)),
+    month: last === undefined ? null : formatDate(subtractMonths(last, 1)),
+    ytd: last === undefined ? null : formatDate(findYearEndBefore(last)),
+    year: last === undefined ? null : formatDate(subtractMonths(last, 12)),
   };
 }
 
-const yearEndBefore = (date: string): string => `${Number(date.slice(0, 4)) - 1}-12-31`;
+const findYearEndBefore = (date: string): string => `${Number(date.slice(0, 4)) - 1}-12-31`;
 
 /** Returns the return over a number of months before the last close. */
-export const computeReturnOver = (year: Year | undefined, months: number): number | null =>
-  year === undefined || year.dates.length === 0 ? null : returnSince(year, monthsBefore(year.dates.at(-1)!, months));
+export const computeReturnOver = (year: YearPrices | undefined, months: number): number | null =>
+  year === undefined || year.dates.length === 0 ? null : returnSince(year, subtractMonths(year.dates.at(-1)!, months));
 
 /** Returns the return of the last session. */
-export function computeDayReturn(year: Year | undefined): number | null {
+export function computeDayReturn(year: YearPrices | undefined): number | null {
   const [before, last] = year?.closes.slice(-2) ?? [];
   return before === undefined || last === undefined ? null : last / before - 1;
 }
 
 /** Returns the return since the last close of the previous year. */
-export const computeYearToDate = (year: Year | undefined): number | null =>
-  year === undefined || year.dates.length === 0 ? null : returnSince(year, yearEndBefore(year.dates.at(-1)!));
+export const computeYearToDate = (year: YearPrices | undefined): number | null =>
+  year === undefined || year.dates.length === 0 ? null : returnSince(year, findYearEndBefore(year.dates.at(-1)!));
 
 /** Number of sessions per year. */
-const SESSIONS = 252;
+const YEAR_SESSIONS = 252;
 
 /** Computes the annualised standard deviation of the daily returns of the year; null for fewer than two returns. */
-export function volatilityOf({ closes }: Year): number | null {
+export function computeVolatility({ closes }: YearPrices): number | null {
   const returns = closes.slice(1).map((close, at) => close / closes[at]! - 1);
   if (returns.length < 2) return null;
   const mean = returns.reduce((sum, one) => sum + one, 0) / returns.length;
   const variance = returns.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (returns.length - 1);
-  return Math.sqrt(SESSIONS * variance);
+  return Math.sqrt(YEAR_SESSIONS * variance);
 }
 
 /** Maximum number of concurrent requests. */
-const REQUESTS = 4;
+const REQUEST_CONCURRENCY = 4;
 
-let free = REQUESTS;
-const waiting: (() => void)[] = [];
+let freeRequests = REQUEST_CONCURRENCY;
+const waitingRequests: (() => void)[] = [];
 
 /**
  * Runs a request as soon as fewer than `REQUESTS` requests are running. A request that was aborted while waiting is not
  * sent.
  */
 export async function runInTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  if (free === 0) await new Promise<void>((resolve) => void waiting.push(resolve));
-  else free--;
+  if (freeRequests === 0) await new Promise<void>((resolve) => void waitingRequests.push(resolve));
+  else freeRequests--;
   try {
     signal.throwIfAborted();
     return await ask();
   } finally {
-    const next = waiting.shift();
-    if (next === undefined) free++;
+    const next = waitingRequests.shift();
+    if (next === undefined) freeRequests++;
     else next();
   }
 }
@@ -136,16 +136,16 @@ interface LastPrice {
 }
 
 /** Reads the closes of the last year of several securities, with limited concurrency. */
-export async function yearsOf(
+export async function readYears(
   securities: readonly LastPrice[],
   signal: AbortSignal,
   store?: string,
-): Promise<ReadonlyMap<string, Year>> {
+): Promise<ReadonlyMap<string, YearPrices>> {
   const years = await Promise.all(
     securities.map(async ({ identifier, end }) =>
       end === null
         ? []
-        : [[identifier, await runInTurn(() => yearOf(identifier, end, signal, store), signal)] as const],
+        : [[identifier, await runInTurn(() => readYear(identifier, end, signal, store), signal)] as const],
     ),
   );
   return new Map(years.flat());

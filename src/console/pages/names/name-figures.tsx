@@ -2,17 +2,17 @@ import { Metrics } from '../../components/metrics.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { compact } from '../../words/amounts.js';
-import { change, decimal, formatMoney, percent, signClass } from '../../words/numbers.js';
+import { formatCompact } from '../../words/amounts.js';
+import { formatChange, formatDecimal, formatMoney, formatPercent, getSignClass } from '../../words/numbers.js';
 import {
-  extremesOf,
+  findExtremes,
   storeQuery,
   computeDayReturn,
   computeReturnOver,
   computeYearToDate,
-  startsOf,
-  volatilityOf,
-  yearOf,
+  findStarts,
+  computeVolatility,
+  readYear,
 } from './last-year.js';
 
 /** A security of a store. */
@@ -35,44 +35,48 @@ export function NameFigures({ identifier, store, currency }: SecurityProps) {
     if (found === undefined || found.end === null) return null;
     const { end } = found;
     const [year, prices] = await Promise.all([
-      yearOf(identifier, end, signal, store),
-      yearOf(identifier, end, signal, store, 'splits'),
+      readYear(identifier, end, signal, store),
+      readYear(identifier, end, signal, store, 'splits'),
     ]);
-    return { ...found, end, year, extremes: extremesOf(prices) };
+    return { ...found, end, year, extremes: findExtremes(prices) };
   });
   if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
   const { close, end, year, extremes, market_cap: cap } = facts.data;
-  const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
+  const formatAmount = (value: number | null) =>
+    formatMoney(formatDecimal(value, value !== null && value < 1 ? 4 : 2), currency);
   const [day, month, ytd, whole] = [
     computeDayReturn(year),
     computeReturnOver(year, 1),
     computeYearToDate(year),
     computeReturnOver(year, 12),
   ];
-  const from = startsOf(year);
-  const since = (date: string | null) => (date === null ? {} : { note: `since ${date}` });
+  const from = findStarts(year);
+  const createReturn = (term: string, value: number | null, date: string | null) => {
+    const note = date === null ? {} : { note: `since ${date}` };
+    return { term, value: formatChange(value), kind: getSignClass(value), help: RETURN_HELP, ...note };
+  };
   return (
     <Metrics
       label={`Figures of ${identifier}`}
       metrics={[
-        { term: 'Last close', value: money(close), note: end },
-        { term: '1 day', value: change(day), kind: signClass(day), help: RETURN_HELP, ...since(from.day) },
-        { term: '1 month', value: change(month), kind: signClass(month), help: RETURN_HELP, ...since(from.month) },
-        { term: 'Year to date', value: change(ytd), kind: signClass(ytd), help: RETURN_HELP, ...since(from.ytd) },
-        { term: '1 year', value: change(whole), kind: signClass(whole), help: RETURN_HELP, ...since(from.year) },
+        { term: 'Last close', value: formatAmount(close), note: end },
+        createReturn('1 day', day, from.day),
+        createReturn('1 month', month, from.month),
+        createReturn('Year to date', ytd, from.ytd),
+        createReturn('1 year', whole, from.year),
         {
           term: 'Volatility, 1 year',
-          value: percent(volatilityOf(year)),
+          value: formatPercent(computeVolatility(year)),
           help: 'Standard deviation of daily returns with dividends, annualised',
           note: 'of daily returns',
         },
         {
           term: 'Range, 1 year',
-          value: extremes === null ? '–' : `${decimal(extremes.low)} – ${decimal(extremes.high)}`,
+          value: extremes === null ? '–' : `${formatDecimal(extremes.low)} – ${formatDecimal(extremes.high)}`,
           help: 'Lowest and highest close, adjusted for splits like the chart',
           ...(extremes === null ? {} : { note: `low ${extremes.lowDate}, high ${extremes.highDate}` }),
         },
-        ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(compact(cap), currency), note: end }]),
+        ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(formatCompact(cap), currency), note: end }]),
       ]}
     />
   );

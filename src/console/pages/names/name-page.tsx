@@ -13,15 +13,15 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { addressOf, parameter, setParameters, addQuery } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters, addQuery } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { actionValue, SHARES } from '../../words/actions.js';
+import { formatActionValue, SHARE_TYPES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
-import { monthsBefore } from '../../words/dates.js';
+import { subtractMonths } from '../../words/dates.js';
 import { labelOf } from '../../words/labels.js';
-import { decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { storeQuery } from './last-year.js';
 import { NameFigures, type SecurityProps } from './name-figures.js';
@@ -32,7 +32,7 @@ import './names.css';
 /** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {
   const identifier = params['name']!; // the route has this parameter
-  const store = parameter('store') ?? undefined;
+  const store = getParameter('store') ?? undefined;
   const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
     service.value.call('getAssetReference', { params: { identifier }, query: storeQuery(store), signal }),
   );
@@ -43,7 +43,7 @@ export function NamePage({ params }: PageProps) {
   const sector = reference.data?.fields['SECTOR'];
   const priced = reference.data?.fields['CURRENCY'];
   const currency = typeof priced === 'string' ? priced : null;
-  const exit = actions.data?.actions.findLast(({ type }) => EXITS.has(type));
+  const exit = actions.data?.actions.findLast(({ type }) => EXIT_PHRASES.has(type));
   return (
     <Page
       title={identifier}
@@ -51,14 +51,14 @@ export function NamePage({ params }: PageProps) {
         { address: '/console/data', text: 'Data' },
         store === undefined
           ? { address: '/console/names', text: 'Securities' }
-          : { address: addressOf(storeAddress(store), { tab: 'names' }), text: store },
+          : { address: formatAddress(storeAddress(store), { tab: 'names' }), text: store },
       ]}
       subtitle={
         <>
           {typeof company === 'string' && <span>{company}</span>}
           {typeof sector === 'string' && <Badge>{sector}</Badge>}
           {currency !== null && <Badge>{currency}</Badge>}
-          {exit !== undefined && <Badge kind="warning">{`${EXITS.get(exit.type)} ${exit.ex_date}`}</Badge>}
+          {exit !== undefined && <Badge kind="warning">{`${EXIT_PHRASES.get(exit.type)} ${exit.ex_date}`}</Badge>}
         </>
       }
     >
@@ -81,7 +81,7 @@ export function NamePage({ params }: PageProps) {
 }
 
 /** Corporate actions after which a security is no longer traded. */
-const EXITS: ReadonlyMap<string, string> = new Map([
+const EXIT_PHRASES: ReadonlyMap<string, string> = new Map([
   ['DELISTING', 'Delisted'],
   ['ACQUISITION', 'Acquired'],
   ['MERGER', 'Merged'],
@@ -103,8 +103,8 @@ interface PricesProps extends SecurityProps {
 }
 
 function Prices({ identifier, store, actions, currency }: PricesProps) {
-  const adjust = BASES.find(({ value }) => value === parameter('adjust'))?.value ?? 'splits';
-  const isLog = parameter('scale') === 'log';
+  const adjust = BASES.find(({ value }) => value === getParameter('adjust'))?.value ?? 'splits';
+  const isLog = getParameter('scale') === 'log';
   const prices = useResource(
     `prices ${identifier} ${adjust} ${store}`,
     (signal) =>
@@ -144,7 +144,7 @@ interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
   readonly isLog: boolean;
 }
 
-const COUNT: Unit = { of: 'number', digits: 0 };
+const COUNT_UNIT: Unit = { of: 'number', digits: 0 };
 
 /** Renders closes with corporate actions as marks, and another column below. Default: volume. */
 function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
@@ -152,16 +152,16 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
   const dates = useMemo(() => index.map(String), [view]);
   const others = columns.filter((column) => column !== 'CLOSE');
   const below =
-    others.find((column) => column === parameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
+    others.find((column) => column === getParameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
   const lines = useMemo(
-    () => [{ ...lineOf(view, 'CLOSE', 1), label: `${formatMoney('Close', currency)}, ${PRICE_BASIS[basis]}` }],
+    () => [{ ...createLine(view, 'CLOSE', 1), label: `${formatMoney('Close', currency)}, ${PRICE_BASIS[basis]}` }],
     [view, basis, currency],
   );
   const range = findChosenRange();
   const [first, last] = limitToRange(dates, range);
-  const lower = useMemo(() => lowerOf(view, below, last - first + 1), [view, below, last - first]);
-  const marks = useMemo(() => marksOf(actions, currency), [actions, currency]);
-  const jumps = useMemo(() => jumpsOf(basis, actions), [basis, actions]);
+  const lower = useMemo(() => createLowerChart(view, below, last - first + 1), [view, below, last - first]);
+  const marks = useMemo(() => createMarks(actions, currency), [actions, currency]);
+  const jumps = useMemo(() => createJumps(basis, actions), [basis, actions]);
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
     return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
@@ -199,7 +199,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
             sync="name"
             range={range}
             onRange={chooseRange}
-            unit={below === 'VOLUME' ? COUNT : { of: 'number', digits: 4 }}
+            unit={below === 'VOLUME' ? COUNT_UNIT : { of: 'number', digits: 4 }}
           />
         </>
       )}
@@ -207,7 +207,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
   );
 }
 
-function lineOf({ prices: { columns, data } }: PricesResponse, column: string, colour: number): Line {
+function createLine({ prices: { columns, data } }: PricesResponse, column: string, colour: number): Line {
   const at = columns.indexOf(column);
   return {
     id: column,
@@ -218,10 +218,10 @@ function lineOf({ prices: { columns, data } }: PricesResponse, column: string, c
 }
 
 /** Returns the lower chart: volumes as bars, averaged over weeks or months of a long period, or another column. */
-function lowerOf(view: PricesResponse, column: string | undefined, sessions: number) {
+function createLowerChart(view: PricesResponse, column: string | undefined, sessions: number) {
   const dates = view.prices.index.map(String);
   if (column === undefined) return { dates, lines: [] };
-  const line = { ...lineOf(view, column, 8), label: labelOf(column.toLowerCase()) };
+  const line = { ...createLine(view, column, 8), label: labelOf(column.toLowerCase()) };
   if (column !== 'VOLUME') return { dates, lines: [{ ...line, isFilled: true }] };
   const { period, values, ...averages } = averagePeriods(dates, line.values, sessions);
   const label = period === '' ? 'Volume, shares' : `Volume, shares per session, average of the ${period}`;
@@ -231,16 +231,16 @@ function lowerOf(view: PricesResponse, column: string | undefined, sessions: num
 /** Number of months shown before and after an action when its mark is opened. */
 const AROUND_MONTHS = 3;
 
-function marksOf(actions: CorporateActionsResponse | undefined, currency: string | null): readonly Mark[] {
+function createMarks(actions: CorporateActionsResponse | undefined, currency: string | null): readonly Mark[] {
   return (actions?.actions ?? []).map(({ ex_date: date, type, value }) => ({
     date,
-    label: `${wordOf(type)} ${actionValue(type, value, currency)}`,
-    address: addQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
+    label: `${formatType(type)} ${formatActionValue(type, value, currency)}`,
+    address: addQuery({ from: subtractMonths(date, AROUND_MONTHS), to: subtractMonths(date, -AROUND_MONTHS) }),
   }));
 }
 
 /** Distributions after which prices fall unless dividends are reinvested. */
-const DISTRIBUTIONS: ReadonlySet<string> = new Set([
+const DISTRIBUTION_TYPES: ReadonlySet<string> = new Set([
   'SPECIAL_DIVIDEND',
   'RETURN_OF_CAPITAL',
   'SPIN_OFF',
@@ -248,12 +248,17 @@ const DISTRIBUTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the actions that cause jumps in prices of a basis. */
-const jumpsOf = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
+const createJumps = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
   (actions?.actions ?? [])
-    .filter(({ type }) => (basis === 'none' && SHARES.has(type)) || (basis !== 'total' && DISTRIBUTIONS.has(type)))
-    .map(({ ex_date: date, type, value }) => ({ date, label: `${wordOf(type)} ${actionValue(type, value)}` }));
+    .filter(
+      ({ type }) => (basis === 'none' && SHARE_TYPES.has(type)) || (basis !== 'total' && DISTRIBUTION_TYPES.has(type)),
+    )
+    .map(({ ex_date: date, type, value }) => ({
+      date,
+      label: `${formatType(type)} ${formatActionValue(type, value)}`,
+    }));
 
-const wordOf = (type: string): string => type.toLowerCase().replaceAll('_', ' ');
+const formatType = (type: string): string => type.toLowerCase().replaceAll('_', ' ');
 
 interface ActionsProps {
   readonly view: CorporateActionsResponse;
@@ -270,13 +275,13 @@ function Actions({ view, currency }: ActionsProps) {
         metrics={[
           {
             term: 'Dividends, 12 months',
-            value: formatMoney(figure(dividend), currency),
+            value: formatMoney(formatFigure(dividend), currency),
             help: 'Ordinary dividends per share in the year to the last date',
           },
-          { term: 'Yield', value: percent(dividendYield), help: 'Divided by the close of that date' },
+          { term: 'Yield', value: formatPercent(dividendYield), help: 'Divided by the close of that date' },
           {
             term: 'Cumulative split ratio',
-            value: decimal(view.cumulative_split_ratio, 4),
+            value: formatDecimal(view.cumulative_split_ratio, 4),
             help: 'Current shares for one share at the start',
           },
         ]}
@@ -284,7 +289,7 @@ function Actions({ view, currency }: ActionsProps) {
       <Table
         label="corporate actions"
         name="actions"
-        columns={actionColumns(currency)}
+        columns={createActionColumns(currency)}
         rows={actions}
         keyOf={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
         sort={{ column: 'date', direction: 'desc' }}
@@ -296,9 +301,9 @@ function Actions({ view, currency }: ActionsProps) {
 
 type Action = CorporateActionsResponse['actions'][number];
 
-const actionColumns = (currency: string | null): readonly Column<Action>[] => [
+const createActionColumns = (currency: string | null): readonly Column<Action>[] => [
   { id: 'date', title: 'Ex date', width: 100, value: (row) => row.ex_date },
-  { id: 'type', title: 'Action', width: 92, grow: 1, value: ({ type }) => wordOf(type) },
+  { id: 'type', title: 'Action', width: 92, grow: 1, value: ({ type }) => formatType(type) },
   {
     id: 'value',
     title: 'Value',
@@ -306,7 +311,7 @@ const actionColumns = (currency: string | null): readonly Column<Action>[] => [
     width: 172,
     align: 'right',
     value: ({ value }) => value,
-    show: ({ type, value }) => actionValue(type, value, currency),
+    show: ({ type, value }) => formatActionValue(type, value, currency),
   },
   { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },

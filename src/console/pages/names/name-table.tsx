@@ -6,19 +6,19 @@ import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter } from '../../state/place.js';
+import { getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
-import { compact } from '../../words/amounts.js';
-import { countValues, decimal, formatMoney } from '../../words/numbers.js';
-import { storeQuery, runInTurn, computeReturnOver, yearOf, yearsOf, type Year } from './last-year.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatCompact } from '../../words/amounts.js';
+import { countValues, formatDecimal, formatMoney } from '../../words/numbers.js';
+import { storeQuery, runInTurn, computeReturnOver, readYear, readYears, type YearPrices } from './last-year.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
 
 /** Page size and maximum number of requests, sufficient for the largest market. */
-const AT_ONCE = 1000;
+const PAGE_SECURITIES = 1000;
 const PAGES_MAX = 10;
 
 interface NameTableProps {
@@ -29,7 +29,7 @@ interface NameTableProps {
 /** Renders the securities of a store. */
 export function NameTable({ store }: NameTableProps) {
   const key = store === undefined ? 'names of the store' : `names of the store ${store}`;
-  const names = useResource(key, (signal) => allNames(signal, store));
+  const names = useResource(key, (signal) => readAllSecurities(signal, store));
   return (
     <Answered resource={names} what="the names">
       {(rows) => <Rows rows={rows} store={store} />}
@@ -40,13 +40,14 @@ export function NameTable({ store }: NameTableProps) {
 function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: string | undefined }) {
   // Sorting or filtering by return needs the prices of all securities; otherwise the visible rows suffice.
   const isByYear =
-    parameter('names.sort')?.startsWith('year:') === true || parameter('names.where')?.includes('"year":') === true;
+    getParameter('names.sort')?.startsWith('year:') === true ||
+    getParameter('names.where')?.includes('"year":') === true;
   const years = useResource(
     isByYear ? `years of the store ${store} ${rows.length}` : null,
-    (signal) => yearsOf(rows, signal, store),
+    (signal) => readYears(rows, signal, store),
     { follows: false },
   );
-  const columns = useMemo(() => columnsOf(store, years.data), [store, years.data]);
+  const columns = useMemo(() => createColumns(store, years.data), [store, years.data]);
   // A new array makes the table read its cached values again once the returns are known.
   const known = useMemo(() => [...rows], [rows, years.data]);
   return (
@@ -63,24 +64,25 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
         columns={columns}
         rows={known}
         keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => nameAddress(identifier, store)}
+        addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
-        sort={orderOf(rows)}
+        sort={getOrder(rows)}
         height={640}
       />
     </>
   );
 }
 
-const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : INITIAL_SORT);
+const getOrder = (rows: readonly Row[]) =>
+  rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST_FIRST : INITIAL_SORT;
 
 /** Reads the securities of a store. Default: the served store. */
-export async function allNames(signal: AbortSignal, store?: string): Promise<readonly Row[]> {
+export async function readAllSecurities(signal: AbortSignal, store?: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after, ...storeQuery(store) },
+      query: { limit: PAGE_SECURITIES, after, ...storeQuery(store) },
       signal,
     });
     rows.push(...identifiers);
@@ -94,23 +96,26 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
 function LastYear({ row: { identifier, end }, store }: { readonly row: Row; readonly store: string | undefined }) {
   const { data: year } = useResource(
     end === null ? null : `year ${store} ${identifier} ${end}`,
-    (signal) => runInTurn(() => yearOf(identifier, end!, signal, store), signal), // requested only if `end` is known
+    (signal) => runInTurn(() => readYear(identifier, end!, signal, store), signal), // requested only if `end` is known
     { follows: false },
   );
-  return year === undefined ? null : yearLine(identifier, year);
+  return year === undefined ? null : renderYearLine(identifier, year);
 }
 
-const yearLine = (identifier: string, year: Year) => (
+const renderYearLine = (identifier: string, year: YearPrices) => (
   <span class="name-year">
     <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
     {addSign(computeReturnOver(year, 12))}
   </span>
 );
 
-const LARGEST = { column: 'cap', direction: 'desc' } as const;
+const LARGEST_FIRST = { column: 'cap', direction: 'desc' } as const;
 const INITIAL_SORT = { column: 'identifier', direction: 'asc' } as const;
 
-const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> | undefined): readonly Column<Row>[] => [
+const createColumns = (
+  store: string | undefined,
+  years: ReadonlyMap<string, YearPrices> | undefined,
+): readonly Column<Row>[] => [
   {
     id: 'identifier',
     title: 'Security',
@@ -128,7 +133,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     width: 120,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(formatDecimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
     id: 'cap',
@@ -137,7 +142,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     width: 108,
     align: 'right',
     value: (row) => row.market_cap,
-    show: (row) => formatMoney(compact(row.market_cap), row.currency),
+    show: (row) => formatMoney(formatCompact(row.market_cap), row.currency),
   },
   {
     id: 'year',
@@ -150,7 +155,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     align: 'right',
     show: (row) => {
       const year = years?.get(row.identifier);
-      return year === undefined ? <LastYear row={row} store={store} /> : yearLine(row.identifier, year);
+      return year === undefined ? <LastYear row={row} store={store} /> : renderYearLine(row.identifier, year);
     },
   },
   { id: 'start', title: 'First session', width: 100, priority: 5, value: ({ start }) => start },

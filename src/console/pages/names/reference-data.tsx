@@ -1,6 +1,6 @@
 import type { ReferenceResponse } from '#clients/typescript/divisor.js';
 import { Facts } from '../../components/facts.js';
-import { figure } from '../../words/numbers.js';
+import { formatFigure } from '../../words/numbers.js';
 
 /** Renders the latest reference data of a security, and the universes that contain it. */
 export function Reference({ view: { fields, universes } }: { readonly view: ReferenceResponse }) {
@@ -9,7 +9,9 @@ export function Reference({ view: { fields, universes } }: { readonly view: Refe
   return (
     <Facts
       facts={[
-        ...entries.map(([name, value]) => [name, typeof value === 'number' ? figure(value) : String(value)] as const),
+        ...entries.map(
+          ([name, value]) => [name, typeof value === 'number' ? formatFigure(value) : String(value)] as const,
+        ),
         ...universes.map(
           ({ universe, name, start, end, current }) =>
             [`In ${name ?? universe}`, `${start ?? 'always'} to ${end ?? 'now'}${current ? '' : ', ended'}`] as const,

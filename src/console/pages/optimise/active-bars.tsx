@@ -1,9 +1,9 @@
 import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
-import { Bars, type Bar } from '../../components/bars.js';
+import { Bars, type BarEntry } from '../../components/bars.js';
 import { labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import type { NameFacts } from '../../state/names.js';
-import { points } from '../../words/numbers.js';
+import { formatPoints } from '../../words/numbers.js';
 
 interface ActiveBarsProps {
   readonly run: OptimisationRunResult;
@@ -18,7 +18,7 @@ const SHOWN_MIN = 5e-5;
 
 /** Renders the largest active weights of securities, and the active weights of sectors if these are known. */
 export function ActiveBars({ run: { weights, index_id: index }, facts }: ActiveBarsProps) {
-  const active = weights.map(({ identifier, active_weight: value }): Bar & { readonly sector: string } => ({
+  const active = weights.map(({ identifier, active_weight: value }): BarEntry & { readonly sector: string } => ({
     label: labelWithName(identifier, facts),
     value,
     sector: facts.get(identifier)?.sector ?? 'No sector',
@@ -28,22 +28,22 @@ export function ActiveBars({ run: { weights, index_id: index }, facts }: ActiveB
   const hasSectors = [...facts.values()].some(({ sector }) => sector !== null);
   const sums = new Map<string, number>();
   for (const { sector, value } of active) sums.set(sector, (sums.get(sector) ?? 0) + value);
-  const sectors = sortBySize([...sums].map(([label, value]): Bar => ({ label, value }))).slice(0, SHOWN);
+  const sectors = sortBySize([...sums].map(([label, value]): BarEntry => ({ label, value }))).slice(0, SHOWN);
   return (
     <div class="active-bars">
       <Section title="Largest active weights" aside={`more or less than in ${index}`}>
-        <Bars label="Largest active weights" bars={bySign(largest)} format={points} isPlain />
+        <Bars label="Largest active weights" bars={bySign(largest)} format={formatPoints} isPlain />
       </Section>
       {hasSectors && (
         <Section title="Active weights of sectors">
-          <Bars label="Active weights of sectors" bars={bySign(sectors)} format={points} isPlain />
+          <Bars label="Active weights of sectors" bars={bySign(sectors)} format={formatPoints} isPlain />
         </Section>
       )}
     </div>
   );
 }
 
-const sortBySize = (bars: readonly Bar[]): readonly Bar[] =>
+const sortBySize = (bars: readonly BarEntry[]): readonly BarEntry[] =>
   bars.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value));
 
-const bySign = (bars: readonly Bar[]): readonly Bar[] => bars.toSorted((a, b) => b.value - a.value);
+const bySign = (bars: readonly BarEntry[]): readonly BarEntry[] => bars.toSorted((a, b) => b.value - a.value);

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
 import { Problem } from '../../components/problem.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
@@ -24,14 +24,14 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   const [name, setName] = useState(`${parent.name}, optimised`);
   const [refused, setRefused] = useState<Trouble | null>(null);
   const section = useRef<HTMLElement>(null);
-  const isAsked = parameter('derive') !== null;
+  const isAsked = getParameter('derive') !== null;
   // A link on the page of a result opens this form, which then takes the focus.
   useEffect(() => {
     if (!isAsked) return;
     section.current?.focus();
     setParameters({ derive: null });
   }, [isAsked]);
-  const findingsOf = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
+  const listFindings = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (
     <section class="designer-part" aria-label="Derive an index" ref={section} tabIndex={-1}>
       <h2>Derive an index</h2>
@@ -40,13 +40,13 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
           value={id}
-          findings={findingsOf('id')}
+          findings={listFindings('id')}
           onChange={(value) => setId(String(value ?? ''))}
         />
         <Field
           spec={{ name: 'name', label: 'Name', kind: 'text', isRequired: true }}
           value={name}
-          findings={findingsOf('name')}
+          findings={listFindings('name')}
           onChange={(value) => setName(String(value ?? ''))}
         />
         <Button

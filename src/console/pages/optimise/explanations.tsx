@@ -1,14 +1,14 @@
 import type { ConstraintCost, NextName, OptimisationRunResult, SensitivityRow } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
-import { nameAddress } from '../../words/addresses.js';
-import { figure, percent } from '../../words/numbers.js';
-import { rowWords, type Changes } from './measures.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatRow, type ChangeFormats } from './measures.js';
 
 interface ExplanationsProps {
   readonly run: OptimisationRunResult;
-  readonly changes: Changes;
+  readonly changes: ChangeFormats;
   /** Data store of the index; undefined for the served store. */
   readonly store: string | undefined;
 }
@@ -28,7 +28,7 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
         >
           <Table
             label="bounds relaxed by one step"
-            columns={sensitivityColumns(changes, fractionsOf(run))}
+            columns={createSensitivityColumns(changes, collectFractions(run))}
             rows={sensitivities}
             keyOf={({ index, parameter }) => `${index} ${parameter}`}
             height={320}
@@ -40,7 +40,7 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
         <Section title="Cost of each constraint" aside="the problem solved without it">
           <Table
             label="cost of each constraint"
-            columns={costColumns(changes)}
+            columns={createCostColumns(changes)}
             rows={costs}
             keyOf={({ index }) => String(index)}
             sort={{ column: 'cost', direction: 'desc' }}
@@ -53,10 +53,10 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
         <Section title="Next securities to enter" aside="excluded only by their lower bound of 0">
           <Table
             label="next securities to enter"
-            columns={nameColumns(changes)}
+            columns={createSecurityColumns(changes)}
             rows={names}
             keyOf={({ identifier }) => identifier}
-            addressOf={({ identifier }) => nameAddress(identifier, store)}
+            addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
             height={360}
           />
         </Section>
@@ -74,9 +74,9 @@ interface SentencesProps {
  * Replaces the constraint ids in a sentence by words: `Removing PositionBounds[pos] lowers ...` becomes `Removing
  * position bounds pos lowers ...`.
  */
-const sentenceWords = (sentence: string): string =>
+const formatSentence = (sentence: string): string =>
   sentence.replaceAll(/\b[A-Z]\w+\[[^\]]*\]/g, (row) => {
-    const words = rowWords(row);
+    const words = formatRow(row);
     return words.charAt(0).toLowerCase() + words.slice(1);
   });
 
@@ -84,27 +84,27 @@ function Sentences({ label, rows }: SentencesProps) {
   return (
     <ul class="explained" aria-label={label}>
       {rows.map(({ index, sentence }) => (
-        <li key={`${index} ${sentence}`}>{sentenceWords(sentence)}</li>
+        <li key={`${index} ${sentence}`}>{formatSentence(sentence)}</li>
       ))}
     </ul>
   );
 }
 
-const rowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
-  rowWords(`${type}[${id === '' ? index + 1 : id}]`);
+const formatRowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
+  formatRow(`${type}[${id === '' ? index + 1 : id}]`);
 
 /** Returns the positions of the constraints with bounds that are fractions. */
-const fractionsOf = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
+const collectFractions = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
   new Set(binding.flatMap((row) => (row?.['unit'] === 'fraction' ? [Number(row['index'])] : [])));
 
-const sensitivityColumns = (
-  { step, slope }: Changes,
+const createSensitivityColumns = (
+  { step, slope }: ChangeFormats,
   fractions: ReadonlySet<number>,
 ): readonly Column<SensitivityRow>[] => {
   // The change has the sign of the relaxation.
   const stepOf = ({ index, change }: SensitivityRow) => Math.sign(change) * (fractions.has(index) ? 0.0001 : 1);
   return [
-    { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
+    { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: formatRowName },
     { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
     {
       id: 'step',
@@ -114,9 +114,11 @@ const sensitivityColumns = (
       align: 'right',
       value: ({ change }) => change,
       show: ({ index, from, to }) =>
-        fractions.has(index) ? `${percent(from)} → ${percent(to)}` : `${figure(from)} → ${figure(to)}`,
+        fractions.has(index)
+          ? `${formatPercent(from)} → ${formatPercent(to)}`
+          : `${formatFigure(from)} → ${formatFigure(to)}`,
     },
-    numeric({
+    createNumericColumn({
       id: 'effect',
       title: 'Effect',
       help: 'Change of the objective, in the unit of the sentences below',
@@ -138,8 +140,8 @@ const sensitivityColumns = (
   ];
 };
 
-const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[] => [
-  { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
+const createCostColumns = ({ cost, level }: ChangeFormats): readonly Column<ConstraintCost>[] => [
+  { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: formatRowName },
   {
     id: 'cost',
     title: 'Cost',
@@ -149,7 +151,7 @@ const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[
     value: ({ cost }) => cost,
     show: (row) => cost(row.objective_without),
   },
-  numeric({
+  createNumericColumn({
     id: 'without',
     title: 'Without it',
     help: 'The objective without the constraint (the square root of a variance)',
@@ -160,7 +162,7 @@ const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[
   }),
 ];
 
-const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
+const createSecurityColumns = ({ slope }: ChangeFormats): readonly Column<NextName>[] => [
   { id: 'name', title: 'Security', width: 100, grow: 2, value: ({ identifier }) => identifier },
   {
     id: 'marginal',
@@ -171,21 +173,21 @@ const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
     value: ({ marginal }) => marginal,
     show: ({ marginal }) => `${slope(marginal * 0.01)} per 1%`,
   },
-  numeric({
+  createNumericColumn({
     id: 'expected',
     title: 'Expected return',
     help: 'Annualised, by the model of the run',
     width: 126,
     priority: 2,
     of: (row) => row.expected_return,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'entry',
     title: 'Enters from',
     help: 'Expected return above which the security is held',
     width: 110,
     of: (row) => row.entry_return,
-    write: percent,
+    write: formatPercent,
   }),
 ];

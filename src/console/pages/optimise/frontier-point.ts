@@ -4,7 +4,7 @@ import type { JsonObject } from '../../words/paths.js';
 export type FrontierPoint = FrontierPayload['points'][number];
 
 /** Address value of the tangency portfolio. */
-export const TANGENCY = 'tangency';
+export const TANGENCY_POINT = 'tangency';
 
 /** The frontier point selected in the address: its number from 1, or the tangency portfolio. */
 export interface ChosenPoint {
@@ -14,7 +14,7 @@ export interface ChosenPoint {
 
 /** Returns the selected point. Default: the first point. */
 export function findChosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
-  if (named === TANGENCY && tangency !== null) return { label: 'Tangency', point: tangency };
+  if (named === TANGENCY_POINT && tangency !== null) return { label: 'Tangency', point: tangency };
   const at = Math.max(0, Number(named ?? 1) - 1);
   const point = points[at];
   return point && { label: `Point ${at + 1} of ${points.length}`, point };
@@ -25,7 +25,7 @@ export function findChosenPoint({ points, tangency }: FrontierPayload, named: st
  * point, with the expected returns of the frontier, or minimum variance if the point has no risk aversion. Returns null
  * if the run did not store risk aversions.
  */
-export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
+export function findPointTerms({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
   if (aversion === undefined) return null;
   if (aversion === null) return { ...terms, objective: { type: 'min_variance' } };
   return {

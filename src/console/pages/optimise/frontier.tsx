@@ -4,17 +4,17 @@ import { LinkButton } from '../../components/button.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { useWidth } from '../../components/use-width.js';
-import { formatAxisLabels, PERCENT } from '../../components/chart/series.js';
-import { parameter, setParameters } from '../../state/place.js';
-import { decimal, figure, percent } from '../../words/numbers.js';
-import { findChosenPoint, TANGENCY, type FrontierPoint } from './frontier-point.js';
+import { formatAxisLabels, PERCENT_UNIT } from '../../components/chart/series.js';
+import { getParameter, setParameters } from '../../state/place.js';
+import { formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
+import { findChosenPoint, TANGENCY_POINT, type FrontierPoint } from './frontier-point.js';
 
 /** Maximum width of the chart in pixels; text is scaled with the width. */
 const WIDTH_MAX = 640;
 const WIDTH_MIN = 280;
 const HEIGHT = 300;
-const LEFT = 56;
-const BELOW = 34;
+const LEFT_MARGIN = 56;
+const BOTTOM_MARGIN = 34;
 
 interface FrontierProps {
   readonly frontier: FrontierPayload;
@@ -30,19 +30,19 @@ interface FrontierProps {
  */
 export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
-  const chosen = findChosenPoint(frontier, parameter('point'));
+  const chosen = findChosenPoint(frontier, getParameter('point'));
   const place = useRef<HTMLDivElement>(null);
   const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(place)));
-  const marks = marksOf(portfolio, index);
+  const marks = createMarks(portfolio, index);
   const all = [...points, ...marks, ...(tangency === null ? [] : [tangency])];
   const x = scaleOf(
     all.map(({ volatility }) => volatility),
-    LEFT,
+    LEFT_MARGIN,
     width - 12,
   );
   const y = scaleOf(
     all.map(({ expected_return: value }) => value),
-    HEIGHT - BELOW,
+    HEIGHT - BOTTOM_MARGIN,
     12,
   );
   if (chosen === undefined) return null;
@@ -66,7 +66,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
               key={one.expected_return}
               x={x.at(one.volatility)}
               y={y.at(one.expected_return)}
-              label={`Point ${i + 1}: ${whereOf(one)}`}
+              label={`Point ${i + 1}: ${formatPosition(one)}`}
               isChosen={one === chosen.point}
               onChoose={() => setParameters({ point: i === 0 ? null : String(i + 1) })}
             />
@@ -76,9 +76,9 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
               kind="is-tangency"
               x={x.at(tangency.volatility)}
               y={y.at(tangency.expected_return)}
-              label={`Tangency portfolio, the highest Sharpe ratio: ${whereOf(tangency)}`}
+              label={`Tangency portfolio, the highest Sharpe ratio: ${formatPosition(tangency)}`}
               isChosen={tangency === chosen.point}
-              onChoose={() => setParameters({ point: TANGENCY })}
+              onChoose={() => setParameters({ point: TANGENCY_POINT })}
             />
           )}
           {marks.map((mark) => (
@@ -103,19 +103,19 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   );
 }
 
-const whereOf = ({ volatility, expected_return: expected }: Where): string =>
-  `volatility ${percent(volatility)}, expected return ${percent(expected)}`;
+const formatPosition = ({ volatility, expected_return: expected }: PointPosition): string =>
+  `volatility ${formatPercent(volatility)}, expected return ${formatPercent(expected)}`;
 
-type Where = Pick<FrontierPoint, 'volatility' | 'expected_return'>;
+type PointPosition = Pick<FrontierPoint, 'volatility' | 'expected_return'>;
 
 /** A portfolio in the chart that is not a point of the frontier. */
-interface Mark extends Where {
+interface Mark extends PointPosition {
   readonly label: string;
   readonly kind: string;
 }
 
 /** Returns the marks of the run and its index. Both share one mark if their weights are equal. */
-function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
+function createMarks(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
   if (run === undefined || index === undefined) return [];
   if (run.tracking_error < SAME_TRACKING_ERROR)
     return [{ label: 'This run, identical to the index', kind: 'is-run', ...run }];
@@ -165,7 +165,7 @@ interface MarkProps {
 
 function MarkOf({ mark, x, y, isAtEnd }: MarkProps) {
   return (
-    <g class={`frontier-mark ${mark.kind}`} role="img" aria-label={`${mark.label}: ${whereOf(mark)}`}>
+    <g class={`frontier-mark ${mark.kind}`} role="img" aria-label={`${mark.label}: ${formatPosition(mark)}`}>
       <path d={`M${x - 6} ${y}L${x} ${y - 6}L${x + 6} ${y}L${x} ${y + 6}Z`} />
       <text x={isAtEnd ? x - 10 : x + 10} y={y + 4} text-anchor={isAtEnd ? 'end' : 'start'}>
         {mark.label}
@@ -183,7 +183,7 @@ function Take({ point, address }: { readonly point: FrontierPoint; readonly addr
       <p class="quiet">
         {point.risk_aversion == null
           ? 'Minimum variance within the constraints'
-          : `Maximum utility at a risk aversion of ${figure(point.risk_aversion)}`}
+          : `Maximum utility at a risk aversion of ${formatFigure(point.risk_aversion)}`}
         . Run it from there, or derive an index that repeats this optimisation at each rebalance with the risk known at
         that time.
       </p>
@@ -204,10 +204,10 @@ function PointFigures({ label, point, sharpe }: PointFiguresProps) {
       <Metrics
         label={label}
         metrics={[
-          { term: 'Expected return', value: percent(point.expected_return) },
-          { term: 'Volatility', value: percent(point.volatility) },
-          { term: 'Forecast tracking error', value: percent(point.tracking_error) },
-          ...(sharpe === undefined ? [] : [{ term: 'Sharpe ratio', value: decimal(sharpe) }]),
+          { term: 'Expected return', value: formatPercent(point.expected_return) },
+          { term: 'Volatility', value: formatPercent(point.volatility) },
+          { term: 'Forecast tracking error', value: formatPercent(point.tracking_error) },
+          ...(sharpe === undefined ? [] : [{ term: 'Sharpe ratio', value: formatDecimal(sharpe) }]),
         ]}
       />
     </>
@@ -219,7 +219,7 @@ interface Scale {
   readonly ticks: readonly number[];
 }
 
-const TICKS = 5;
+const TICK_COUNT = 5;
 
 /** Returns a linear scale with round ticks that covers the values with a margin. */
 function scaleOf(values: readonly number[], from: number, to: number): Scale {
@@ -228,7 +228,7 @@ function scaleOf(values: readonly number[], from: number, to: number): Scale {
   const room = (most - least || Math.abs(most) || 1) * 0.08;
   const low = least - room;
   const span = most - least + 2 * room;
-  const rough = span / TICKS;
+  const rough = span / TICK_COUNT;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;
   const first = Math.ceil(low / step) * step;
@@ -243,27 +243,27 @@ interface AxesProps {
 }
 
 function Axes({ x, y, width }: AxesProps) {
-  const xs = formatAxisLabels(x.ticks, PERCENT);
-  const ys = formatAxisLabels(y.ticks, PERCENT);
+  const xs = formatAxisLabels(x.ticks, PERCENT_UNIT);
+  const ys = formatAxisLabels(y.ticks, PERCENT_UNIT);
   return (
     <g class="frontier-axes" aria-hidden="true">
       {y.ticks.map((value, i) => (
         <g key={value}>
-          <line x1={LEFT} x2={width - 12} y1={y.at(value)} y2={y.at(value)} />
-          <text x={LEFT - 8} y={y.at(value) + 4} text-anchor="end">
+          <line x1={LEFT_MARGIN} x2={width - 12} y1={y.at(value)} y2={y.at(value)} />
+          <text x={LEFT_MARGIN - 8} y={y.at(value) + 4} text-anchor="end">
             {ys[i]}
           </text>
         </g>
       ))}
       {x.ticks.map((value, i) => (
-        <text key={value} x={x.at(value)} y={HEIGHT - BELOW + 16} text-anchor="middle">
+        <text key={value} x={x.at(value)} y={HEIGHT - BOTTOM_MARGIN + 16} text-anchor="middle">
           {xs[i]}
         </text>
       ))}
       <text x={width - 12} y={HEIGHT - 4} text-anchor="end">
         Volatility, annualised
       </text>
-      <text x={LEFT} y={10}>
+      <text x={LEFT_MARGIN} y={10}>
         Expected return, annualised
       </text>
     </g>

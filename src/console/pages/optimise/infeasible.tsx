@@ -1,11 +1,11 @@
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
-import { fieldOf } from '../../components/form/field-spec.js';
+import { createField } from '../../components/form/field-spec.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { quantityText } from '../../words/quantities.js';
-import { rowWords } from './measures.js';
+import { formatQuantity } from '../../words/quantities.js';
+import { formatRow } from './measures.js';
 
 interface InfeasibleProps {
   readonly message: string;
@@ -27,25 +27,25 @@ interface Remedy {
 /** Renders the conflicting constraints of an infeasible problem, with the relaxations that make it feasible. */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
-  const remediesIn = (name: string) =>
+  const listRemedies = (name: string) =>
     (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(roundOutwards);
-  const remedies = remediesIn('relaxations');
-  const all = remediesIn('all_rows_relaxation');
+  const remedies = listRemedies('relaxations');
+  const all = listRemedies('all_rows_relaxation');
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
     follows: false,
   });
-  const fieldIn = ({ type, parameter }: Remedy) => {
+  const findField = ({ type, parameter }: Remedy) => {
     const spec = types.data?.specs.find((one) => one.type === type);
     const found = spec?.parameters.find(({ name }) => name === parameter);
-    return found && fieldOf(found);
+    return found && createField(found);
   };
-  const unitOf = (remedy: Remedy) => fieldIn(remedy)?.unit;
-  const nameOf = (remedy: Remedy) => fieldIn(remedy)?.label.toLowerCase() ?? remedy.parameter;
+  const findUnit = (remedy: Remedy) => findField(remedy)?.unit;
+  const getName = (remedy: Remedy) => findField(remedy)?.label.toLowerCase() ?? remedy.parameter;
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(applyRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
       {conflict.length > 0 && (
-        <p>Conflicting constraints: {conflict.map(({ label }) => rowWords(label)).join(', ')}.</p>
+        <p>Conflicting constraints: {conflict.map(({ label }) => formatRow(label)).join(', ')}.</p>
       )}
       {remedies.length > 0 && (
         <>
@@ -54,8 +54,8 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
                 <span>
-                  <strong>{remedy.id || `row ${remedy.index + 1}`}</strong> {nameOf(remedy)} from{' '}
-                  {quantityText(remedy.from, unitOf(remedy))} to {quantityText(remedy.to, unitOf(remedy))}
+                  <strong>{remedy.id || `row ${remedy.index + 1}`}</strong> {getName(remedy)} from{' '}
+                  {formatQuantity(remedy.from, findUnit(remedy))} to {formatQuantity(remedy.to, findUnit(remedy))}
                 </span>
                 <Button onClick={() => apply([remedy])}>Apply</Button>
               </li>
@@ -67,7 +67,10 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
         <p>
           Smallest combined relaxation:{' '}
           {all
-            .map((remedy) => `${remedy.id || remedy.type} ${nameOf(remedy)} ${quantityText(remedy.to, unitOf(remedy))}`)
+            .map(
+              (remedy) =>
+                `${remedy.id || remedy.type} ${getName(remedy)} ${formatQuantity(remedy.to, findUnit(remedy))}`,
+            )
             .join(', ')}{' '}
           <Button onClick={() => apply(all)}>Apply all</Button>
         </p>

@@ -4,8 +4,8 @@ import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { JobState } from '../../components/job-state.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { jobOf } from '../../state/live.js';
-import { addressOf } from '../../state/place.js';
+import { getJob } from '../../state/live.js';
+import { formatAddress } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json } from '../../words/paths.js';
@@ -25,21 +25,24 @@ interface LookAheadProps {
  */
 export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps) {
   const [asked, setAsked] = useState<string | null>(null);
-  const job = asked === null ? undefined : jobOf(`risk:${asked}`);
+  const job = asked === null ? undefined : getJob(`risk:${asked}`);
   const isDone = job?.status === 'succeeded';
   useEffect(() => {
     if (isDone && asked !== null) onModel(asked);
   }, [isDone]);
   const model = String(detail?.['model_id']);
   const date = String(detail?.['decision_date']);
-  const id = idUpTo(model, date);
+  const id = formatIdUpTo(model, date);
   const estimate = async (onRefusal: OnRefusal) => {
     const body = await requestUpTo(model, date, indexId);
     const params = { model_id: id };
     const started = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
     if (started !== undefined) setAsked(id);
   };
-  const form = addressOf('/console/risk-models', { id, estimate: JSON.stringify({ index_id: indexId, end: date }) });
+  const form = formatAddress('/console/risk-models', {
+    id,
+    estimate: JSON.stringify({ index_id: indexId, end: date }),
+  });
   return (
     <Banner
       kind="bad"
@@ -58,7 +61,7 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
 /** Maximum length of a document id. */
 const ID_MAX = 64;
 
-const idUpTo = (model: string, date: string): string => `${model.slice(0, ID_MAX - date.length - 1)}-${date}`;
+const formatIdUpTo = (model: string, date: string): string => `${model.slice(0, ID_MAX - date.length - 1)}-${date}`;
 
 /**
  * Returns the request of the model with another end date. If the model was deleted, the request names the index as the

@@ -9,23 +9,23 @@ import type {
 import { useMemo, useRef } from 'preact/hooks';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { RowList, rowsIn } from '../../components/form/row-list.js';
+import { RowList, listRows } from '../../components/form/row-list.js';
 import { Page } from '../../components/page.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
-import { jsonIn, useAddressed } from '../../state/addressed.js';
+import { parseJson, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { findLastVisit } from '../../state/recent.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { indexAddress } from '../../words/addresses.js';
+import { showToast } from '../../state/toasts.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { DeriveForm } from './derive-form.js';
 import { EarlierRuns } from './earlier-runs.js';
-import { asConstraints, asRows, asTerms, createDerivedIndex, termsIn } from './rows.js';
+import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
 import { Run } from './run-form.js';
 import { Solve } from './solve.js';
 import { TermsForm, type Terms } from './terms.js';
@@ -51,7 +51,7 @@ export function OptimisePage() {
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
           const ruled = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
-          const id = parameter('index') ?? findLastVisit(ruled.length > 0 ? ruled : ids);
+          const id = getParameter('index') ?? findLastVisit(ruled.length > 0 ? ruled : ids);
           if (id === undefined)
             return (
               <EmptyState title="No index yet">An optimisation starts from an index. Create one first.</EmptyState>
@@ -102,7 +102,7 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
               text: `${set} · ${name}`,
             })),
           ]}
-          value={parameter('set') ?? (isExample() ? '' : NOTHING)}
+          value={getParameter('set') ?? (isExample() ? '' : NOTHING)}
           onChoose={(set) =>
             setParameters({
               set: set === '' || set === NOTHING ? null : set,
@@ -112,14 +112,14 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
             })
           }
         />
-        <a href={indexAddress(id)}>The index</a>
+        <a href={formatIndexAddress(id)}>The index</a>
         <a href="/console/risk-models">Risk models</a>
       </div>
       <Answered resource={parent} what="the index">
         {(document) => (
           <Answered resource={sets} what="the constraint sets">
             {({ constraint_sets: all }) => {
-              const wanted = parameter('set');
+              const wanted = getParameter('set');
               const set = all.find(({ id: known }) => known === wanted);
               // A cached list may lack the set. The form waits for the current list, because it would otherwise be
               // replaced after editing had started.
@@ -147,7 +147,7 @@ const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; re
 };
 
 /** Returns true if the address contains no problem, so that the page shows the example. */
-const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => parameter(name) === null);
+const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => getParameter(name) === null);
 
 /** Stores the terms in the address, or removes them if all are at their defaults. */
 function setTerms(next: Terms): void {
@@ -163,7 +163,7 @@ interface RowsProps {
 
 function Rows({ parent, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
-  const terms = isExample() ? EXAMPLE.terms : termsIn(parameter('terms'));
+  const terms = isExample() ? EXAMPLE.terms : parseTerms(getParameter('terms'));
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
@@ -207,7 +207,7 @@ function Rows({ parent, set, specs }: RowsProps) {
             onRun={(onRefusal) =>
               start(async () => {
                 await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
-                const asOf = parameter('on');
+                const asOf = getParameter('on');
                 const request = {
                   ...asTerms(terms),
                   index_id: parent.id,
@@ -237,7 +237,10 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
   const written = useAddressed('rows');
   const isFirst = written.text === null && isExample();
   const first = useMemo(() => (isFirst ? EXAMPLE.rows : asRows(set?.constraints ?? [])), [set, isFirst]);
-  const rows = useMemo(() => (written.text === null ? first : rowsIn(jsonIn(written.text))), [written.text, first]);
+  const rows = useMemo(
+    () => (written.text === null ? first : listRows(parseJson(written.text))),
+    [written.text, first],
+  );
   const ownName = set?.id ?? `${parent.id}-limits`;
   return {
     rows,
@@ -247,7 +250,7 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
       if (isFirst) setParameters({ terms: JSON.stringify(EXAMPLE.terms) });
       return written.put(text);
     },
-    name: parameter('as') ?? ownName,
+    name: getParameter('as') ?? ownName,
     setName: (typed: string) => setParameters({ as: typed === ownName ? null : typed }),
     isTooLong: written.isTooLong,
   };
@@ -259,7 +262,7 @@ const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
     notifyChange();
     setParameters({ set: body.id, rows: null, as: null });
-    say('good', `The constraint set ${body.id} was saved.`);
+    showToast('good', `The constraint set ${body.id} was saved.`);
   }, onRefusal);
 
 /** Validates the constraints and the terms with the service. */
@@ -284,6 +287,6 @@ const derive = (parentId: string, terms: Terms) => async (id: string, name: stri
       refused = trouble;
     },
   );
-  if (saved !== undefined) go(indexAddress(saved.index.id));
+  if (saved !== undefined) navigate(formatIndexAddress(saved.index.id));
   return refused;
 };

@@ -6,7 +6,7 @@ import type {
   IndexDocumentBody,
   OptimiseRequest,
 } from '#clients/typescript/divisor.js';
-import { jsonIn } from '../../state/addressed.js';
+import { parseJson } from '../../state/addressed.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import type { Terms } from './terms.js';
 
@@ -27,8 +27,8 @@ type SentTerms = Pick<
 export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
 
 /** Parses the terms in an address; empty if they are invalid. */
-export function termsIn(text: string | null): Terms {
-  const value = jsonIn(text);
+export function parseTerms(text: string | null): Terms {
+  const value = parseJson(text);
   return isObject(value) ? value : {};
 }
 

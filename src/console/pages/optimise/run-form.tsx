@@ -6,7 +6,7 @@ import { Confirm } from '../../components/confirm.js';
 import { Field } from '../../components/form/field.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { go, setParameters } from '../../state/place.js';
+import { navigate, setParameters } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
@@ -45,7 +45,7 @@ export function Run({ name, findings, isValid, stored, onName, onSave, onRun }: 
           disabled={!isValid}
           act={async (onRefusal) => {
             const job = await onRun(onRefusal);
-            if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
+            if (job !== undefined) navigate(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
           }}
         >
           Run

@@ -9,25 +9,33 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { jobOf } from '../../state/live.js';
-import { addressOf, go, parameter } from '../../state/place.js';
+import { getJob } from '../../state/live.js';
+import { formatAddress, navigate, getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
-import { indexAddress, nameAddress } from '../../words/addresses.js';
-import { count, percent } from '../../words/numbers.js';
+import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
+import { formatCount, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { ActiveBars } from './active-bars.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
-import { findChosenPoint, termsOfPoint, type FrontierPoint } from './frontier-point.js';
+import { findChosenPoint, findPointTerms, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { changesOf, comparedTiles, measureOf, rowParts, rowWords, type Changes, type Measure } from './measures.js';
-import { asConstraints, asRows, termsIn } from './rows.js';
+import {
+  createChangeFormats,
+  createComparedTiles,
+  measureOf,
+  parseRowLabel,
+  formatRow,
+  type ChangeFormats,
+  type Measure,
+} from './measures.js';
+import { asConstraints, asRows, parseTerms } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
-import { weightColumns } from './weight-columns.js';
+import { createWeightColumns } from './weight-columns.js';
 import './optimise.css';
 
 /** Page of one optimisation: its progress, its result, or the reason for the lack of a result. */
@@ -36,9 +44,9 @@ export function RunPage({ params }: PageProps) {
   const job = useResource(`job optimise ${id}`, (signal) =>
     service.value.call('getJob', { params: { job_id: `optimise:${id}` }, signal }),
   );
-  const status = jobOf(`optimise:${id}`) ?? job.data;
-  const asked = askedOf(job.data?.request);
-  const back = addressOf('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
+  const status = getJob(`optimise:${id}`) ?? job.data;
+  const asked = createRequestedTerms(job.data?.request);
+  const back = formatAddress('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
   return (
     <Page
       title={asked.index === null ? id : `${asked.index} under the constraints ${asked.set}`}
@@ -62,7 +70,9 @@ export function RunPage({ params }: PageProps) {
                 message={first.error.message}
                 detail={first.error.detail}
                 indexId={asked.index}
-                onModel={(model) => go(addressOf('/console/optimise', { ...asked, terms: withModel(asked, model) }))}
+                onModel={(model) =>
+                  navigate(formatAddress('/console/optimise', { ...asked, terms: formatModel(asked, model) }))
+                }
               />
             ) : (
               <JobState job={status ?? first} />
@@ -85,12 +95,12 @@ interface RequestedTerms {
   readonly terms: string | null;
 }
 
-const TERMS = ['objective', 'expected_returns', 'uncertainty', 'costs', 'risk_model', 'candidates'];
+const REQUEST_MEMBERS = ['objective', 'expected_returns', 'uncertainty', 'costs', 'risk_model', 'candidates'];
 
-function askedOf(request: unknown): RequestedTerms {
+function createRequestedTerms(request: unknown): RequestedTerms {
   const asked = request as Json | undefined;
   if (!isObject(asked)) return { index: null, set: null, terms: null };
-  const terms = Object.entries(asked).filter(([name, value]) => TERMS.includes(name) && value !== null);
+  const terms = Object.entries(asked).filter(([name, value]) => REQUEST_MEMBERS.includes(name) && value !== null);
   return {
     index: String(asked['index_id']),
     set: String(asked['constraint_set_id']),
@@ -98,8 +108,8 @@ function askedOf(request: unknown): RequestedTerms {
   };
 }
 
-const withModel = ({ terms }: RequestedTerms, model: string): string =>
-  JSON.stringify({ ...termsIn(terms), risk_model: model });
+const formatModel = ({ terms }: RequestedTerms, model: string): string =>
+  JSON.stringify({ ...parseTerms(terms), risk_model: model });
 
 interface NotFeasibleProps {
   readonly error: { readonly message: string; readonly detail: Readonly<Record<string, unknown>> | null };
@@ -129,7 +139,7 @@ function NotFeasible({ error, set, back }: NotFeasibleProps) {
           body,
           ifMatch: etag ?? undefined,
         });
-        go(back);
+        navigate(back);
       }}
     />
   );
@@ -152,9 +162,9 @@ function Result({ id, asked }: { readonly id: string; readonly asked: RequestedT
 }
 
 /** Returns the address of an optimisation under the same constraints that reproduces a point of the frontier. */
-function addressOfPoint(point: FrontierPoint, { index, set, terms }: RequestedTerms): string | null {
-  const own = termsOfPoint(point, termsIn(terms));
-  return own && addressOf('/console/optimise', { index, set, terms: JSON.stringify(own) });
+function findPointAddress(point: FrontierPoint, { index, set, terms }: RequestedTerms): string | null {
+  const own = findPointTerms(point, parseTerms(terms));
+  return own && formatAddress('/console/optimise', { index, set, terms: JSON.stringify(own) });
 }
 
 interface ResultOfProps {
@@ -163,29 +173,29 @@ interface ResultOfProps {
 }
 
 function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: RequestedTerms }) {
-  const changes = changesOf(run, measure);
+  const changes = createChangeFormats(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
-  const named = parameter('point');
+  const named = getParameter('point');
   const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);
   const facts = useNames(
     run.weights.map(({ identifier }) => identifier),
     run.rebalance_date,
   );
-  const columns = useMemo(() => weightColumns(point, facts), [point, facts]);
+  const columns = useMemo(() => createWeightColumns(point, facts), [point, facts]);
   return (
     <>
       <Figures run={run} measure={measure} />
       {run.findings.length > 0 && <Findings findings={run.findings} />}
       <ActiveBars run={run} facts={facts} />
-      <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
+      <Section title="Weights" aside={<a href={formatIndexAddress(run.index_id)}>{run.index_id}</a>}>
         <Table
           label="weights of the optimisation"
           name="weights"
           columns={columns}
           rows={run.weights}
           keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => nameAddress(identifier, store)}
+          addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
           searchIn={({ identifier }) => `${identifier} ${facts.get(identifier)?.name ?? ''}`}
           sort={{ column: 'weight', direction: 'desc' }}
           height={360}
@@ -194,8 +204,8 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
       <Section title="Binding constraints" aside="what hinders a better solution">
         <Table
           label="binding constraints"
-          columns={bindingColumns(changes)}
-          rows={bindingOf(run)}
+          columns={createBindingColumns(changes)}
+          rows={listBindingRows(run)}
           keyOf={({ label }) => label}
           sort={{ column: 'price', direction: 'desc' }}
           height={320}
@@ -211,7 +221,7 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
         <Frontier
           frontier={run.frontier}
           hasReturns={run.expected_return !== null}
-          addressOf={(point) => addressOfPoint(point, asked)}
+          addressOf={(point) => findPointAddress(point, asked)}
         />
       )}
     </>
@@ -223,17 +233,17 @@ function Figures({ run, measure }: ResultOfProps) {
     <Metrics
       label="Figures of the optimisation"
       metrics={[
-        ...comparedTiles(run.before, run, measure),
+        ...createComparedTiles(run.before, run, measure),
         ...(run.costs == null
           ? []
-          : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
-        { term: 'Holdings', value: count(run.holdings), ...shortNote(run) },
-        { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run), help: riskDates(run) },
+          : [{ term: 'Costs', value: formatPercent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
+        { term: 'Holdings', value: formatCount(run.holdings), ...createShortNote(run) },
+        { term: 'Rebalance', value: run.rebalance_date, note: formatRiskNote(run), help: riskDates(run) },
         {
           term: 'Solution',
           value: run.converged ? 'optimal' : 'not proven',
           kind: run.converged ? '' : 'down',
-          note: run.heuristic ? `selection of constituents, gap ${percent(run.gap)}` : run.solver_message,
+          note: run.heuristic ? `selection of constituents, gap ${formatPercent(run.gap)}` : run.solver_message,
         },
       ]}
     />
@@ -241,22 +251,22 @@ function Figures({ run, measure }: ResultOfProps) {
 }
 
 /** Returns a note with the number of long and short positions, if some positions are short. */
-function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
-  return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
+function createShortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
+  return all === undefined || all === holdings ? {} : { note: `${formatCount(all)} positions, long and short` };
 }
 
 /** Describes the risk model. */
-function riskNote({ risk_model: model }: ResultOfProps['run']): string {
+function formatRiskNote({ risk_model: model }: ResultOfProps['run']): string {
   if (model === undefined) return 'risk from past returns';
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
-  return `risk by ${by}, ${count(model.sessions)} returns`;
+  return `risk by ${by}, ${formatCount(model.sessions)} returns`;
 }
 
 /** Describes the dates of the returns of the risk model. */
 const riskDates = ({ risk_model: model, start, end }: ResultOfProps['run']): string =>
   `Risk from returns from ${model?.start ?? start} to ${model?.end ?? end}`;
 
-interface Binding {
+interface BindingRow {
   readonly label: string;
   readonly type: string;
   readonly side: string;
@@ -264,7 +274,7 @@ interface Binding {
   readonly price: number;
 }
 
-function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
+function listBindingRows({ binding }: OptimisationRunResult): readonly BindingRow[] {
   return binding
     .flatMap((row) => (row === null ? [] : [row]))
     .map(({ label = '', type = '', side = '', unit = '', shadow_price: price = '0' }) => ({
@@ -279,14 +289,14 @@ function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
 /** Returns the change of a bound to which a shadow price refers: one basis point for a fraction, otherwise 1. */
 const stepOf = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
 
-const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
+const createBindingColumns = ({ slope }: ChangeFormats): readonly Column<BindingRow>[] => [
   {
     id: 'label',
     title: 'Constraint',
     width: 120,
     grow: 3,
-    value: ({ label }) => rowWords(label),
-    show: ({ label }) => <span title={rowWords(label)}>{rowParts(label).constraint}</span>,
+    value: ({ label }) => formatRow(label),
+    show: ({ label }) => <span title={formatRow(label)}>{parseRowLabel(label).constraint}</span>,
   },
   {
     id: 'subject',
@@ -294,7 +304,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
     help: 'Security or group that the row limits',
     width: 76,
     grow: 1,
-    value: ({ label }) => rowParts(label).subject,
+    value: ({ label }) => parseRowLabel(label).subject,
   },
   { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => (side === 'eq' ? 'equal' : side) },
   {

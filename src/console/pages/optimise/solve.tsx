@@ -9,18 +9,18 @@ import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import { addSign } from '../../components/signed.js';
-import { count, figure, percent } from '../../words/numbers.js';
+import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { comparedTiles, rowWords } from './measures.js';
+import { createComparedTiles, formatRow } from './measures.js';
 import { useObjectiveTypes, type Terms } from './terms.js';
 import type { Solution } from './use-solution.js';
 
@@ -48,7 +48,7 @@ export function Solve(props: SolveProps) {
         {isFolded && trouble !== null && <Badge kind="bad">none</Badge>}
         {isFolded && trouble === null && data?.solve != null && (
           <span class="quiet">
-            Volatility {percent(data.solve.after.volatility)}, index {percent(data.solve.before.volatility)}
+            Volatility {formatPercent(data.solve.after.volatility)}, index {formatPercent(data.solve.before.volatility)}
           </span>
         )}
         <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
@@ -115,12 +115,12 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
       <Metrics
         label="Figures of the solution"
         metrics={[
-          ...(measure === undefined ? [] : comparedTiles(solve.before, solve.after, measure)),
-          { term: 'Constituents', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
-          ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: percent(total) }]),
+          ...(measure === undefined ? [] : createComparedTiles(solve.before, solve.after, measure)),
+          { term: 'Constituents', value: formatCount(held.length), note: `rebalance of ${solve.rebalance_date}` },
+          ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
           {
             term: 'Binding constraints',
-            value: count(solve.constraints.filter(({ binding }) => binding).length),
+            value: formatCount(solve.constraints.filter(({ binding }) => binding).length),
             help: 'Constraints that hold the solution back',
           },
         ]}
@@ -139,7 +139,7 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
-        columns={CONSTRAINTS}
+        columns={CONSTRAINT_COLUMNS}
         rows={solve.constraints}
         keyOf={({ label }) => label}
         sort={{ column: 'slack', direction: 'asc' }}
@@ -154,18 +154,18 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
 const SHOWN_MIN = 5e-5;
 
 /** Formats a slack in its unit. */
-export function slackText(slack: number, unit: PreviewConstraint['unit']): string {
-  return unit === 'fraction' ? percent(slack) : figure(slack);
+export function formatSlack(slack: number, unit: PreviewConstraint['unit']): string {
+  return unit === 'fraction' ? formatPercent(slack) : formatFigure(slack);
 }
 
-const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
+const CONSTRAINT_COLUMNS: readonly Column<PreviewConstraint>[] = [
   {
     id: 'label',
     title: 'Constraint',
     width: 150,
     grow: 2,
-    value: ({ label }) => rowWords(label),
-    show: ({ label }) => <span title={label}>{rowWords(label)}</span>,
+    value: ({ label }) => formatRow(label),
+    show: ({ label }) => <span title={label}>{formatRow(label)}</span>,
   },
   {
     id: 'binding',
@@ -182,16 +182,30 @@ const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
     width: 84,
     align: 'right',
     value: ({ slack }) => slack,
-    show: ({ slack, unit }) => slackText(slack, unit),
+    show: ({ slack, unit }) => formatSlack(slack, unit),
   },
 ];
 
-type Move = PreviewResponse['assets'][number];
+type RelaxedMove = PreviewResponse['assets'][number];
 
-const moveColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Move>[] => [
+const moveColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<RelaxedMove>[] => [
   nameColumn(facts),
-  numeric({ id: 'index', adds: true, title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
-  numeric({ id: 'solved', adds: true, title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
+  createNumericColumn({
+    id: 'index',
+    adds: true,
+    title: 'Index',
+    width: 76,
+    of: (row) => row.source_weight,
+    write: formatPercent,
+  }),
+  createNumericColumn({
+    id: 'solved',
+    adds: true,
+    title: 'Solved',
+    width: 76,
+    of: (row) => row.solved_weight,
+    write: formatPercent,
+  }),
   {
     id: 'delta',
     title: 'Active',

@@ -1,15 +1,15 @@
 import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
 import { AnyField } from '../../components/form/any-field.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
-import { fieldOf } from '../../components/form/field-spec.js';
+import { createField } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
 /** Labels of the securities that may be held. */
-const CANDIDATES = { parent: 'those of the index', universe: 'all of its universe' };
+const CANDIDATE_PHRASES = { parent: 'those of the index', universe: 'all of its universe' };
 
 /** Terms of an optimisation without its constraints: objective, expected returns, candidates, costs and risk model. */
 export type Terms = JsonObject;
@@ -73,7 +73,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
         <SchemaForm
           schema="DerivationPayloadInput"
           names={['candidates']}
-          changes={{ candidates: { otherwise: 'parent', words: CANDIDATES } }}
+          changes={{ candidates: { otherwise: 'parent', words: CANDIDATE_PHRASES } }}
           value={value}
           findings={findings}
           path={path}
@@ -133,7 +133,7 @@ interface RiskModelProps {
 /** Renders the selection of a stored risk model, and the settings of a model that is estimated at each decision. */
 function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const text = pathText(path);
+  const text = formatPath(path);
   return (
     <>
       <FieldGrid>
@@ -186,7 +186,7 @@ function ClassField({ label, otherwise, types, value, findings, path, datapoints
   const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
   const type = typeof given['type'] === 'string' ? given['type'] : undefined;
   const spec = types.find((known) => known.type === (type ?? otherwise));
-  const text = pathText(path);
+  const text = formatPath(path);
   const put = (name: string, own: Json | undefined) => {
     const whole: JsonObject = { ...given, type: type ?? otherwise ?? '' };
     const { [name]: _, ...others } = whole;
@@ -211,7 +211,7 @@ function ClassField({ label, otherwise, types, value, findings, path, datapoints
       {(spec?.parameters ?? []).map((parameter) => (
         <AnyField
           key={parameter.name}
-          spec={fieldOf(parameter)}
+          spec={createField(parameter)}
           value={given[parameter.name]}
           findings={findings}
           path={[...path, parameter.name]}

@@ -1,13 +1,13 @@
 import type { Finding, IndexDocument, PreviewResponse } from '#clients/typescript/divisor.js';
-import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
-import { parameter } from '../../state/place.js';
+import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
+import { getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 import { asConstraints, asTerms } from './rows.js';
 import type { Terms } from './terms.js';
 
-interface Question {
+interface SolutionQuery {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
   readonly terms: Terms;
@@ -15,7 +15,7 @@ interface Question {
 }
 
 /** Live solution of an optimisation on a date. */
-export interface Solution extends Latest<PreviewResponse> {
+export interface Solution extends LatestRequest<PreviewResponse> {
   /** False until the served store is known. */
   readonly hasStores: boolean;
   /** Decision date; null if no store is served. */
@@ -27,10 +27,10 @@ export interface Solution extends Latest<PreviewResponse> {
 }
 
 /** Returns the solution of the last rebalance on or before a date, which equals the result of a run. */
-export function useSolution({ parent, rows, terms, isValid }: Question): Solution {
+export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): Solution {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};
-  const asOf = parameter('on') ?? end;
+  const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
   const solved = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
     service.value.call('previewOptimisation', { body }),

@@ -1,51 +1,67 @@
 import type { WeightRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { nameColumn } from '../../components/name-column.js';
-import { numeric, type Column } from '../../components/table/columns.js';
-import { change, percent, signClass } from '../../words/numbers.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { formatChange, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { NameFacts } from '../../state/names.js';
 import type { ChosenPoint } from './frontier-point.js';
 
 /** Returns the weight columns of a run, including the columns of the selected frontier point. */
-export const weightColumns = (
+export const createWeightColumns = (
   point: ChosenPoint | undefined,
   facts: ReadonlyMap<string, NameFacts>,
 ): readonly Column<WeightRow>[] => [
   nameColumn(facts),
-  ...(point?.point.weights === undefined ? WEIGHTS : withPoint(point)),
+  ...(point?.point.weights === undefined ? BASIC_COLUMNS : createPointColumns(point)),
 ];
 
 /** Returns the weights of a run together with the weights of a frontier point. */
-const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
-  ...WEIGHTS.slice(0, POINT_AFTER),
-  numeric({
+const createPointColumns = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
+  ...BASIC_COLUMNS.slice(0, POINT_COLUMN_INDEX),
+  createNumericColumn({
     id: 'point',
     title: `At ${label.replace(/ of .*/, '').toLowerCase()} of the frontier`,
     help: 'Weight at the point that is selected on the efficient frontier below',
     width: 156,
     priority: 2,
     of: ({ identifier }) => weights[identifier] ?? 0,
-    write: weightText,
+    write: formatWeight,
   }),
-  ...WEIGHTS.slice(POINT_AFTER),
+  ...BASIC_COLUMNS.slice(POINT_COLUMN_INDEX),
 ];
 
 /** Number of columns after the security and before the column of a frontier point: index, weight. */
-const POINT_AFTER = 2;
+const POINT_COLUMN_INDEX = 2;
 
 /** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
 const DIGITS = 3;
 
-const weightText = (value: number): string => percent(value, DIGITS);
+const formatWeight = (value: number): string => formatPercent(value, DIGITS);
 
 /** Rounds a weight as displayed, so that displayed differences equal the differences of the displayed weights. */
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
 
-const activeText = (value: number) => <span class={signClass(value, DIGITS)}>{change(value, DIGITS)}</span>;
+const renderActiveWeight = (value: number) => (
+  <span class={getSignClass(value, DIGITS)}>{formatChange(value, DIGITS)}</span>
+);
 
-const WEIGHTS: readonly Column<WeightRow>[] = [
-  numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: weightText }),
-  numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: weightText }),
+const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
+  createNumericColumn({
+    id: 'index',
+    adds: true,
+    title: 'Index',
+    width: 84,
+    of: (row) => row.index_weight,
+    write: formatWeight,
+  }),
+  createNumericColumn({
+    id: 'weight',
+    adds: true,
+    title: 'Weight',
+    width: 84,
+    of: ({ weight }) => weight,
+    write: formatWeight,
+  }),
   {
     id: 'active',
     title: 'Active',
@@ -53,10 +69,10 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
     width: 84,
     align: 'right',
     value: (row) => row.active_weight,
-    show: ({ index_weight: index, weight }) => activeText(asShown(weight) - asShown(index)),
-    total: activeText,
+    show: ({ index_weight: index, weight }) => renderActiveWeight(asShown(weight) - asShown(index)),
+    total: renderActiveWeight,
   },
-  numeric({
+  createNumericColumn({
     id: 'risk',
     adds: true,
     title: 'Risk',
@@ -64,7 +80,7 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
     width: 84,
     priority: 2,
     of: (row) => row.risk_contribution,
-    write: (value) => percent(value, 3),
+    write: (value) => formatPercent(value, 3),
   }),
   {
     id: 'bound',

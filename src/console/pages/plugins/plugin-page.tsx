@@ -6,15 +6,15 @@ import type { FieldSpec } from '../../components/form/field-spec.js';
 import { NamedRows } from '../../components/form/named-rows.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { GuideLink } from '../../components/guide-link.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { Answered } from '../../components/wait.js';
 import { useFindingField } from '../../state/finding-fields.js';
 import { may } from '../../state/principal.js';
 import type { PageProps } from '../../state/page-props.js';
-import { go, parameter } from '../../state/place.js';
+import { navigate, getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { pluginAddress } from '../../words/addresses.js';
+import { formatPluginAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
 import './plugins.css';
@@ -22,7 +22,7 @@ import './plugins.css';
 /** Page of one plug-in: its inputs, its parameters and its source. */
 export function PluginPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const opened = useResource(`plug-in ${id}`, (signal) => pluginOf(id, signal), { follows: false });
+  const opened = useResource(`plug-in ${id}`, (signal) => readPlugin(id, signal), { follows: false });
   return (
     <Answered resource={opened} what="the plug-in">
       {(first) => (
@@ -36,14 +36,14 @@ export function PluginPage({ params }: PageProps) {
           idMember="id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'plug-in', id }}
-          reread={() => pluginOf(id)}
+          reread={() => readPlugin(id)}
           save={put}
           remove={() => service.value.call('deletePlugin', { params: { plugin_id: id ?? '' } })}
           onSaved={(document) => {
-            go(pluginAddress(String(document['id'])));
+            navigate(formatPluginAddress(String(document['id'])));
             opened.reload();
           }}
-          onRemoved={() => go('/console/plugins')}
+          onRemoved={() => navigate('/console/plugins')}
           onReload={opened.reload}
         >
           {(edited) => <Form edited={edited} isStored={id !== null} />}
@@ -62,15 +62,15 @@ const SOURCES: Readonly<Record<string, string>> = {
 };
 
 /** Returns a new plug-in of the kind in the address, with example source text. */
-function newPlugin(): JsonObject {
-  const asked = parameter('kind') ?? '';
+function createPlugin(): JsonObject {
+  const asked = getParameter('kind') ?? '';
   const kind = asked in SOURCES ? asked : 'datapoint';
   const inputs = { close: { expression: 'CLOSE' } };
   return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // there is an example for each kind
 }
 
-async function pluginOf(id: string | null, signal?: AbortSignal): Promise<OpenedDocument> {
-  if (id === null) return { document: newPlugin(), etag: null };
+async function readPlugin(id: string | null, signal?: AbortSignal): Promise<OpenedDocument> {
+  if (id === null) return { document: createPlugin(), etag: null };
   const { answer, etag } = await service.value.callWithEtag('getPlugin', { params: { plugin_id: id }, signal });
   const { plugin_id: _, sha256: _hash, updated_at: _at, ...document } = answer;
   return { document: { id, ...document }, etag };
@@ -86,12 +86,12 @@ function put({ id, ...document }: JsonObject, write: WriteTerms) {
   });
 }
 
-const INPUT: readonly FieldSpec[] = [
+const INPUT_FIELDS: readonly FieldSpec[] = [
   { name: 'expression', label: 'Expression', kind: 'formula', isRequired: true },
   { name: 'sessions', label: 'Sessions', kind: 'integer', otherwise: 1, help: 'Trailing sessions.' },
 ];
 
-const PARAMETER: readonly FieldSpec[] = [
+const PARAMETER_FIELDS: readonly FieldSpec[] = [
   { name: 'default', label: 'Default', kind: 'scalar', isRequired: true },
   { name: 'minimum', label: 'Minimum', kind: 'number' },
   { name: 'maximum', label: 'Maximum', kind: 'number' },
@@ -102,10 +102,10 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const { document, findings, set } = edited;
   const isFixed = !may('admin');
   const fixed = isFixed ? ['name', 'description', 'kind'] : [];
-  const fields = (names: readonly string[]) => (
+  const renderFields = (names: readonly string[]) => (
     <SchemaForm schema="PluginUpsert" names={names} value={document} findings={findings} fixed={fixed} onChange={set} />
   );
-  const own = (name: string) => ({
+  const getMember = (name: string) => ({
     value: document[name],
     findings,
     path: [name],
@@ -123,7 +123,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           isDisabled={isStored || isFixed}
           onChange={(value) => set({ ...document, id: value })}
         />
-        {fields(['name', 'kind'])}
+        {renderFields(['name', 'kind'])}
       </div>
       <div class="plugin-parts">
         <Source edited={edited} isFixed={isFixed} tried={previewed?.preview?.findings ?? []} />
@@ -132,20 +132,20 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           <NamedRows
             label="Inputs"
             help="Columns that compute gets by these names."
-            fields={INPUT}
-            {...own('inputs')}
+            fields={INPUT_FIELDS}
+            {...getMember('inputs')}
           />
         </div>
         <div>
           <NamedRows
             label="Parameters"
             help="A definition sets their values, within the bounds."
-            fields={PARAMETER}
-            {...own('parameters')}
+            fields={PARAMETER_FIELDS}
+            {...getMember('parameters')}
           />
         </div>
       </div>
-      {fields(['description'])}
+      {renderFields(['description'])}
       <p>
         <GuideLink page="plugins">Plug-ins in the guide</GuideLink>
       </p>
@@ -153,7 +153,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   );
 }
 
-const ScriptEditor = lazy(
+const ScriptEditor = createLazyComponent(
   'the editor',
   async () => (await import('../../components/code/script-editor.js')).ScriptEditor,
 );
@@ -186,7 +186,7 @@ function Source({ edited, isFixed, tried }: SourceProps) {
         lines={20}
         isReadOnly={isFixed}
         value={String(document['source'] ?? '')}
-        marks={marked.map(({ message }) => ({ line: lineIn(message), message }))}
+        marks={marked.map(({ message }) => ({ line: parseLine(message), message }))}
         onChange={(source) => set({ ...document, source })}
       />
     </div>
@@ -194,4 +194,4 @@ function Source({ edited, isFixed, tried }: SourceProps) {
 }
 
 /** Returns the line number in an error message. Default: 1. */
-const lineIn = (message: string): number => Number(/\(line (\d+)\)/.exec(message)?.[1] ?? 1);
+const parseLine = (message: string): number => Number(/\(line (\d+)\)/.exec(message)?.[1] ?? 1);

@@ -4,14 +4,14 @@ import { Facts } from '../../components/facts.js';
 import { labelWithName, nameColumn } from '../../components/name-column.js';
 import { Problem } from '../../components/problem.js';
 import { RowsSkeleton } from '../../components/skeleton.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
-import { plainMessage } from '../../words/findings.js';
-import { count, countValues, figure, percent } from '../../words/numbers.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatMessage } from '../../words/findings.js';
+import { formatCount, countValues, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 
 type Request = Operations['previewPlugin']['request']['body'];
@@ -36,7 +36,7 @@ export function usePreview(document: JsonObject, isAllowed: boolean): PreviewSta
       try {
         return { preview: await service.value.call('previewPlugin', { body }), trouble: null };
       } catch (thrown) {
-        return { preview: null, trouble: troubleOf(thrown) };
+        return { preview: null, trouble: createTrouble(thrown) };
       }
     }).data ?? null
   );
@@ -79,7 +79,7 @@ function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginVal
       <ul class="field-findings">
         {others.map((finding) => (
           <li key={`${finding.path} ${finding.message}`} class="down">
-            {plainMessage(finding)}
+            {formatMessage(finding)}
           </li>
         ))}
       </ul>
@@ -87,20 +87,20 @@ function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginVal
   if (session === null) return <p class="quiet">Values need a store that is served.</p>;
   return (
     <>
-      <Facts facts={factsOf(kind, values, { valued, securities })} />
+      <Facts facts={createFacts(kind, values, { valued, securities })} />
       <Table
         label="values of the plug-in"
-        columns={columnsOf(kind, { values, facts })}
+        columns={createColumns(kind, { values, facts })}
         rows={values}
         keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => formatSecurityAddress(identifier)}
         searchIn={({ identifier }) => labelWithName(identifier, facts)}
         height={360}
         empty="No security has a value."
       />
       {valued > values.length && (
         <p class="quiet">
-          The largest {count(values.length)} of {count(valued)}.
+          The largest {formatCount(values.length)} of {formatCount(valued)}.
         </p>
       )}
     </>
@@ -112,16 +112,19 @@ interface Counts {
   readonly securities: number;
 }
 
-function factsOf(kind: string, values: readonly Value[], { valued, securities }: Counts) {
-  const covered = ['With a value', `${count(valued)} of ${countValues(securities, 'security', 'securities')}`] as const;
+function createFacts(kind: string, values: readonly Value[], { valued, securities }: Counts) {
+  const covered = [
+    'With a value',
+    `${formatCount(valued)} of ${countValues(securities, 'security', 'securities')}`,
+  ] as const;
   if (kind === 'selection') {
     const stay = values.filter(({ value }) => value !== 0).length;
-    return [covered, ['Stay', count(stay)] as const, ['Excluded', count(values.length - stay)] as const];
+    return [covered, ['Stay', formatCount(stay)] as const, ['Excluded', formatCount(values.length - stay)] as const];
   }
   if (values.length === 0) return [covered];
   const [largest, smallest] = [values[0]!.value, values.at(-1)!.value]; // values are sorted in descending order
   const median = values[Math.floor(values.length / 2)]!.value;
-  return [covered, ['Smallest, median, largest', [smallest, median, largest].map(figure).join(', ')] as const];
+  return [covered, ['Smallest, median, largest', [smallest, median, largest].map(formatFigure).join(', ')] as const];
 }
 
 interface Named {
@@ -129,9 +132,15 @@ interface Named {
   readonly facts: ReadonlyMap<string, NameFacts>;
 }
 
-function columnsOf(kind: string, { values, facts }: Named): readonly Column<Value>[] {
+function createColumns(kind: string, { values, facts }: Named): readonly Column<Value>[] {
   const security: Column<Value> = nameColumn(facts);
-  const value = numeric<Value>({ id: 'value', title: 'Value', width: 110, of: (row) => row.value, write: figure });
+  const value = createNumericColumn<Value>({
+    id: 'value',
+    title: 'Value',
+    width: 110,
+    of: (row) => row.value,
+    write: formatFigure,
+  });
   if (kind === 'selection')
     return [
       security,
@@ -147,13 +156,13 @@ function columnsOf(kind: string, { values, facts }: Named): readonly Column<Valu
     ];
   if (kind !== 'weighting') return [security, value];
   const sum = values.reduce((total, row) => total + Math.max(row.value, 0), 0);
-  const weight = numeric<Value>({
+  const weight = createNumericColumn<Value>({
     id: 'weight',
     title: 'Weight',
     help: 'Share of the sum, before caps',
     width: 90,
     of: (row) => (sum > 0 ? Math.max(row.value, 0) / sum : null),
-    write: (share) => percent(share, 3),
+    write: (share) => formatPercent(share, 3),
   });
   return [security, value, weight];
 }

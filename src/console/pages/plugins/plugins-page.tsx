@@ -13,9 +13,9 @@ import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress, pluginAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import '../../components/json-document.css';
 
 /** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
@@ -51,7 +51,7 @@ export function PluginsPage() {
 }
 
 function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
-  const countOf = (wanted: ListedPlugin['kind']) => count(all.filter(({ kind }) => kind === wanted).length);
+  const countOf = (wanted: ListedPlugin['kind']) => formatCount(all.filter(({ kind }) => kind === wanted).length);
   const unused = all.filter(({ used_by: users }) => users.length === 0).length;
   const users = new Set(all.flatMap(({ used_by: ids }) => ids));
   return (
@@ -59,8 +59,8 @@ function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
       <Metrics
         label="Figures of the plug-ins"
         metrics={[
-          { term: 'Plug-ins', value: count(all.length), note: `${count(unused)} unused` },
-          { term: 'Indices that use them', value: count(users.size) },
+          { term: 'Plug-ins', value: formatCount(all.length), note: `${formatCount(unused)} unused` },
+          { term: 'Indices that use them', value: formatCount(users.size) },
           { term: 'Datapoints', value: countOf('datapoint') },
           { term: 'Selection rules', value: countOf('selection') },
           { term: 'Weightings', value: countOf('weighting') },
@@ -72,7 +72,7 @@ function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
         columns={COLUMNS}
         rows={all}
         keyOf={({ plugin_id: id }) => id}
-        addressOf={({ plugin_id: id }) => pluginAddress(id)}
+        addressOf={({ plugin_id: id }) => formatPluginAddress(id)}
         searchIn={({ plugin_id: id, name, used_by: ids }) => `${id} ${name} ${ids.join(' ')}`}
         sort={{ column: 'id', direction: 'asc' }}
       />
@@ -86,7 +86,7 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   const newest = all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))[0]!; // There is one.
   const { plugin_id: id, description, inputs, parameters, used_by: ids, source } = newest;
   return (
-    <Section title={`Saved last: ${newest.name}`} aside={<a href={pluginAddress(id)}>Open {id}</a>}>
+    <Section title={`Saved last: ${newest.name}`} aside={<a href={formatPluginAddress(id)}>Open {id}</a>}>
       <div class="side-by-side">
         <Facts
           facts={[
@@ -110,7 +110,7 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   );
 }
 
-const IndexLink = ({ id }: { readonly id: string }) => <a href={indexAddress(id)}> {id} </a>;
+const IndexLink = ({ id }: { readonly id: string }) => <a href={formatIndexAddress(id)}> {id} </a>;
 
 const KINDS: readonly LinkCard[] = [
   {
@@ -196,6 +196,6 @@ const COLUMNS: readonly Column<ListedPlugin>[] = [
     width: 172,
     priority: 6,
     value: (row) => row.updated_at,
-    show: (row) => moment(row.updated_at),
+    show: (row) => formatMoment(row.updated_at),
   },
 ];

@@ -17,7 +17,10 @@ interface AccountProps {
 /** Quantity in which holdings are entered. */
 type HoldingUnit = 'shares' | 'value';
 
-const HELD: Readonly<Record<HoldingUnit, string>> = { shares: 'the shares', value: 'the value at the close' };
+const HOLDING_PHRASES: Readonly<Record<HoldingUnit, string>> = {
+  shares: 'the shares',
+  value: 'the value at the close',
+};
 
 /** Renders the form of an account: its cash, and shares or values by security. */
 export function Account({ account, findings, at, currency, onChange }: AccountProps) {
@@ -43,7 +46,12 @@ export function Account({ account, findings, at, currency, onChange }: AccountPr
       />
       <FieldGrid>
         <Field
-          spec={{ name: 'holdings', label: 'Holdings', kind: 'numbers', help: `Identifiers, and ${HELD[by]} of each.` }}
+          spec={{
+            name: 'holdings',
+            label: 'Holdings',
+            kind: 'numbers',
+            help: `Identifiers, and ${HOLDING_PHRASES[by]} of each.`,
+          }}
           value={numbers}
           findings={findings.filter((finding) => finding.path.startsWith(`accounts[${at}].holdings`))}
           onChange={(value) => put(value, by)}

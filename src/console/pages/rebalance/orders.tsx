@@ -10,16 +10,16 @@ import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { addCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useNameAddress } from '../index/use-name-address.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
-import { count, decimal, percent } from '../../words/numbers.js';
+import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
 import '../designer/designer.css';
@@ -44,7 +44,7 @@ export interface OrdersProps {
 
 /** Renders the orders that trade accounts to the index weights of a rebalance. Nothing is stored. */
 export function Orders({ isChanged, ...pack }: OrdersProps) {
-  const [isOpen, setOpen] = useState(parameter('orders') !== null);
+  const [isOpen, setOpen] = useState(getParameter('orders') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -60,9 +60,9 @@ export function Orders({ isChanged, ...pack }: OrdersProps) {
 
 function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isChanged'>) {
   const [asked, setAsked] = useAddressedObject('orders', INITIAL_TERMS);
-  const asOf = parameter('priced') ?? first;
+  const asOf = getParameter('priced') ?? first;
   const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // the service validates the request
-  const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
+  const isEmpty = listAccounts(asked).length === 0 && asked['aum'] === undefined;
   const pack = useOneAtATime(isEmpty ? null : `${id} ${JSON.stringify(body)}`, () =>
     service.value.call('packRebalance', { params: { index_id: id }, body }),
   );
@@ -86,20 +86,20 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
         path={['cost']}
         onChange={(own) => setAsked({ ...asked, cost: own })}
       />
-      {accountsIn(asked).map((account, at) => (
+      {listAccounts(asked).map((account, at) => (
         <Account
           key={at}
           account={account}
           findings={findings}
           at={at}
           currency={currency}
-          onChange={(next) => setAsked({ ...asked, accounts: replaceValue(accountsIn(asked), at, next) })}
+          onChange={(next) => setAsked({ ...asked, accounts: replaceValue(listAccounts(asked), at, next) })}
         />
       ))}
       <div class="form-actions">
         <Button
           onClick={() => {
-            const accounts = accountsIn(asked);
+            const accounts = listAccounts(asked);
             const added = { name: `Account ${accounts.length + 1}`, cash: 0, holdings: [] };
             setAsked({ ...asked, accounts: [...accounts, added] });
           }}
@@ -162,7 +162,7 @@ function Files({ id, body, asOf }: FilesProps) {
   );
 }
 
-const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
+const listAccounts = (asked: JsonObject): readonly JsonObject[] => {
   const accounts = asked['accounts'];
   return Array.isArray(accounts) ? (accounts as readonly Json[]).filter(isObject) : [];
 };
@@ -171,7 +171,7 @@ const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
 const replaceValue = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
   list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
 
-type Packing = RebalancePack['accounts'][number];
+type PackState = RebalancePack['accounts'][number];
 
 interface PackedOrdersProps {
   readonly pack: RebalancePack;
@@ -179,7 +179,7 @@ interface PackedOrdersProps {
 }
 
 function PackedOrders({ pack, currency }: PackedOrdersProps) {
-  const chosen = parameter('account');
+  const chosen = getParameter('account');
   const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
   const { days_to_trade: days, liquidation, capacity, findings, basis, effective, reconciliation } = pack;
   return (
@@ -194,23 +194,23 @@ function PackedOrders({ pack, currency }: PackedOrdersProps) {
         metrics={[
           {
             term: 'Days, median',
-            value: decimal(days.p50),
+            value: formatDecimal(days.p50),
             help: 'Days to trade a security at the given participation',
           },
           {
             term: 'Days, nine in ten',
-            value: decimal(days.p90),
+            value: formatDecimal(days.p90),
             help: '90 % of the securities are traded within this time',
           },
-          { term: 'Days, slowest', value: decimal(days.max) },
-          ...untilAll(liquidation).map(({ days: within, share }) => ({
+          { term: 'Days, slowest', value: formatDecimal(days.max) },
+          ...listSellingDays(liquidation).map(({ days: within, share }) => ({
             term: `Sold in ${within} d`,
-            value: percent(share),
+            value: formatPercent(share),
             help: 'Share of the holdings that can be sold within this number of days',
           })),
           ...capacity.map(({ days: within, aum }) => ({
             term: `Capacity ${within} d, ${currency}`,
-            value: count(aum),
+            value: formatCount(aum),
             help: 'Largest AUM that can be invested within this number of days',
           })),
         ]}
@@ -232,23 +232,27 @@ function PackedOrders({ pack, currency }: PackedOrdersProps) {
 }
 
 /** Returns the horizons up to the first one at which all shares are sold. */
-function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liquidation'] {
+function listSellingDays(liquidation: RebalancePack['liquidation']): RebalancePack['liquidation'] {
   const all = liquidation.findIndex(({ share }) => share >= 1);
   return all < 0 ? liquidation : liquidation.slice(0, all + 1);
 }
 
-function Trades({ account, currency }: { readonly account: Packing; readonly currency: string }) {
+function Trades({ account, currency }: { readonly account: PackState; readonly currency: string }) {
   const addressOfName = useNameAddress();
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics
         label={`Figures of ${account.name}`}
         metrics={[
-          { term: `Value, ${currency}`, value: count(account.value), help: 'Before the trades' },
-          { term: 'Turnover', value: percent(account.turnover), help: 'Half the value traded over the value' },
-          { term: `Cost, ${currency}`, value: decimal(account.cost), help: 'Expected' },
-          { term: `Cash after, ${currency}`, value: decimal(account.cash_after) },
-          { term: 'Drift after', value: percent(account.drift_after), help: 'Remaining drift caused by lot sizes' },
+          { term: `Value, ${currency}`, value: formatCount(account.value), help: 'Before the trades' },
+          { term: 'Turnover', value: formatPercent(account.turnover), help: 'Half the value traded over the value' },
+          { term: `Cost, ${currency}`, value: formatDecimal(account.cost), help: 'Expected' },
+          { term: `Cash after, ${currency}`, value: formatDecimal(account.cash_after) },
+          {
+            term: 'Drift after',
+            value: formatPercent(account.drift_after),
+            help: 'Remaining drift caused by lot sizes',
+          },
         ]}
       />
       <Table
@@ -267,59 +271,67 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
 }
 
 /** Formats a number of days. A positive number that would round to zero is shown as `< 0.01`. */
-const daysText = (days: number | null) => (days !== null && days > 0 && days < 0.005 ? '< 0.01' : decimal(days));
+const formatDays = (days: number | null) =>
+  days !== null && days > 0 && days < 0.005 ? '< 0.01' : formatDecimal(days);
 
-const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
+const COLUMNS: readonly Column<PackState['trades'][number]>[] = [
   { id: 'name', title: 'Security', width: 72, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 52, value: ({ side }) => side },
-  numeric({ id: 'shares', title: 'Shares', width: 72, of: ({ shares }) => shares, write: count }),
-  numeric({ id: 'value', adds: true, title: 'Value', width: 100, of: ({ value }) => value, write: decimal }),
-  numeric({
+  createNumericColumn({ id: 'shares', title: 'Shares', width: 72, of: ({ shares }) => shares, write: formatCount }),
+  createNumericColumn({
+    id: 'value',
+    adds: true,
+    title: 'Value',
+    width: 100,
+    of: ({ value }) => value,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
     id: 'before',
     adds: true,
     title: 'Before',
     width: 80,
     priority: 4,
     of: (row) => row.weight_before,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'target',
     adds: true,
     title: 'Target',
     width: 80,
     priority: 3,
     of: (row) => row.weight_target,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'after',
     adds: true,
     title: 'After',
     width: 80,
     priority: 5,
     of: (row) => row.weight_after,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'days',
     title: 'Days',
     help: 'Days to trade at the given participation',
     width: 72,
     priority: 2,
     of: (row) => row.days_to_trade,
-    write: daysText,
+    write: formatDays,
   }),
-  numeric({
+  createNumericColumn({
     id: 'adv',
     title: 'Of ADV',
     help: 'Shares over the mean daily volume: 100% is a whole day of it',
     width: 80,
     priority: 6,
     of: (row) => row.adv_share,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'cost',
     adds: true,
     title: 'Cost',
@@ -327,7 +339,7 @@ const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
     width: 92,
     priority: 6,
     of: ({ cost }) => cost,
-    write: decimal,
+    write: formatDecimal,
   }),
   { id: 'reason', title: 'Why', width: 84, priority: 7, value: ({ reason }) => reason },
 ];

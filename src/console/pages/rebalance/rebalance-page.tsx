@@ -8,23 +8,30 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { addCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { NamesStore, useNames } from '../../state/names.js';
-import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
-import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
+import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
-import { costText, count, countValues, decimal, percent, signClass } from '../../words/numbers.js';
+import {
+  formatCost,
+  formatCount,
+  countValues,
+  formatDecimal,
+  formatPercent,
+  getSignClass,
+} from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, RunNote } from '../index/explanation.js';
-import { rowWords } from '../optimise/measures.js';
+import { formatRow } from '../optimise/measures.js';
 import { Orders } from './orders.js';
 
-const CAUSES: Readonly<Record<RebalanceView['cause'], string>> = {
+const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
   schedule: 'by the schedule',
   breach: 'after a breach',
   replacement: 'a constituent was replaced',
@@ -41,15 +48,15 @@ export function RebalancePage({ params }: PageProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // Orders exist only for an index; a strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: known }) => known === id);
-  const open = parameter('name');
+  const open = getParameter('name');
   return (
     <Page
       title={`Rebalance ${view.data?.date ?? date}`}
       above={[
         { address: '/', text: 'Indices' },
-        { address: ofShownRun(indexAddress(id)), text: id },
+        { address: formatShownRunPath(formatIndexAddress(id)), text: id },
         {
-          address: addressOf(indexAddress(id), { tab: 'rebalances', run_id: parameter('run_id') }),
+          address: formatAddress(formatIndexAddress(id), { tab: 'rebalances', run_id: getParameter('run_id') }),
           text: 'Rebalances',
         },
       ]}
@@ -97,8 +104,10 @@ export function RebalancePage({ params }: PageProps) {
 function Neighbours({ id, view: { previous, next } }: { readonly id: string; readonly view: RebalanceView }) {
   return (
     <>
-      {previous !== null && <LinkButton href={ofShownRun(rebalanceAddress(id, previous))}>← {previous}</LinkButton>}
-      {next !== null && <LinkButton href={ofShownRun(rebalanceAddress(id, next))}>{next} →</LinkButton>}
+      {previous !== null && (
+        <LinkButton href={formatShownRunPath(formatRebalanceAddress(id, previous))}>← {previous}</LinkButton>
+      )}
+      {next !== null && <LinkButton href={formatShownRunPath(formatRebalanceAddress(id, next))}>{next} →</LinkButton>}
     </>
   );
 }
@@ -114,19 +123,19 @@ function Figures({ view }: { readonly view: RebalanceView }) {
           term: 'Decided on',
           value: decided ?? '–',
           help: 'Session whose data decided the weights',
-          note: CAUSES[cause],
+          note: CAUSE_PHRASES[cause],
         },
         { term: 'Traded on', value: traded ?? 'before the run' },
-        { term: 'Constituents', value: count(constituents) },
-        { term: 'Added', value: count(added), kind: added > 0 ? 'up' : '' },
-        { term: 'Removed', value: count(removed), kind: removed > 0 ? 'down' : '' },
+        { term: 'Constituents', value: formatCount(constituents) },
+        { term: 'Added', value: formatCount(added), kind: added > 0 ? 'up' : '' },
+        { term: 'Removed', value: formatCount(removed), kind: removed > 0 ? 'down' : '' },
         ...(previous === null
           ? [{ term: 'Turnover', value: 'first composition', help: 'No previous holdings, so no trades are counted' }]
           : [
-              { term: 'Turnover', value: percent(turnover), help: 'One-way' },
-              { term: 'Cost', value: costText(cost), help: 'Of the value at the close before, in basis points' },
+              { term: 'Turnover', value: formatPercent(turnover), help: 'One-way' },
+              { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
             ]),
-        { term: 'At the cap', value: count(capped), note: cap === null ? 'no cap' : `cap ${percent(cap)}` },
+        { term: 'At the cap', value: formatCount(capped), note: cap === null ? 'no cap' : `cap ${formatPercent(cap)}` },
       ]}
     />
   );
@@ -150,8 +159,8 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
             {steps !== null && <Funnel steps={steps} assets={assets} onName={(name) => setParameters({ name })} />}
             {solve !== null && (
               <p>
-                Optimised from <a href={indexAddress(solve.source_index_id)}>{solve.source_index_id}</a>, its rebalance
-                of {solve.rebalance_date}; binding: {solve.binding.map(rowWords).join('; ') || 'nothing'}.
+                Optimised from <a href={formatIndexAddress(solve.source_index_id)}>{solve.source_index_id}</a>, its
+                rebalance of {solve.rebalance_date}; binding: {solve.binding.map(formatRow).join('; ') || 'nothing'}.
               </p>
             )}
             {findings.length > 0 && <Findings findings={findings} />}
@@ -162,13 +171,13 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
   );
 }
 
-const SHOWN = [
+const ROW_FILTERS = [
   { value: 'all', text: 'All' },
   { value: 'added', text: 'Added' },
   { value: 'removed', text: 'Removed' },
   { value: 'capped', text: 'At the cap' },
 ] as const;
-type ShownRows = (typeof SHOWN)[number]['value'];
+type ShownRows = (typeof ROW_FILTERS)[number]['value'];
 
 interface Row extends RebalancedName {
   readonly company: string | null;
@@ -178,7 +187,7 @@ interface Row extends RebalancedName {
 const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
 const isRemoved = ({ before, target }: RebalancedName): boolean => target === 0 && before !== null && before !== 0;
 
-const IS_SHOWN: Readonly<Record<ShownRows, (name: RebalancedName) => boolean>> = {
+const ROW_TESTS: Readonly<Record<ShownRows, (name: RebalancedName) => boolean>> = {
   all: () => true,
   added: isAdded,
   removed: isRemoved,
@@ -197,8 +206,8 @@ function Names({ view, open, currency }: NamesProps) {
     view.names.map(({ identifier }) => identifier),
     view.date,
   );
-  const shown = SHOWN.find(({ value }) => value === parameter('show'))?.value ?? 'all';
-  const rows = view.names.filter(IS_SHOWN[shown]).map((name): Row => {
+  const shown = ROW_FILTERS.find(({ value }) => value === getParameter('show'))?.value ?? 'all';
+  const rows = view.names.filter(ROW_TESTS[shown]).map((name): Row => {
     const { name: company = null, sector = null } = facts.get(name.identifier) ?? {};
     return { ...name, company, sector };
   });
@@ -208,7 +217,7 @@ function Names({ view, open, currency }: NamesProps) {
       aside={
         <Choice
           label="Securities shown"
-          options={SHOWN}
+          options={ROW_FILTERS}
           value={shown}
           onChoose={(chosen) => setParameters({ show: chosen === 'all' ? null : chosen })}
         />
@@ -230,7 +239,7 @@ function Names({ view, open, currency }: NamesProps) {
   );
 }
 
-const weight = (value: number | null) => percent(value);
+const formatWeight = (value: number | null) => formatPercent(value);
 
 const COLUMNS: readonly Column<Row>[] = [
   {
@@ -247,9 +256,23 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { id: 'company', title: 'Company', width: 110, grow: 2, priority: 6, value: ({ company }) => company },
   { id: 'sector', title: 'Sector', width: 110, grow: 2, priority: 5, value: ({ sector }) => sector },
-  numeric({ id: 'before', adds: true, title: 'Before', width: 76, of: ({ before }) => before, write: weight }),
-  numeric({ id: 'after', adds: true, title: 'After', width: 76, of: ({ after }) => after, write: weight }),
-  numeric({
+  createNumericColumn({
+    id: 'before',
+    adds: true,
+    title: 'Before',
+    width: 76,
+    of: ({ before }) => before,
+    write: formatWeight,
+  }),
+  createNumericColumn({
+    id: 'after',
+    adds: true,
+    title: 'After',
+    width: 76,
+    of: ({ after }) => after,
+    write: formatWeight,
+  }),
+  createNumericColumn({
     id: 'change',
     adds: true,
     title: 'Change',
@@ -266,7 +289,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 4,
     align: 'right',
     value: ({ uncapped }) => uncapped,
-    show: ({ uncapped, capped }) => (capped ? <strong>{weight(uncapped)}</strong> : weight(uncapped)),
+    show: ({ uncapped, capped }) => (capped ? <strong>{formatWeight(uncapped)}</strong> : formatWeight(uncapped)),
   },
   {
     id: 'trade',
@@ -276,7 +299,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 3,
     align: 'right',
     value: ({ trade }) => trade,
-    show: ({ trade }) => (trade === 0 ? '–' : <span class={signClass(trade)}>{decimal(trade, 0)}</span>),
+    show: ({ trade }) => (trade === 0 ? '–' : <span class={getSignClass(trade)}>{formatDecimal(trade, 0)}</span>),
   },
   {
     id: 'price',
@@ -286,7 +309,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 7,
     align: 'right',
     value: ({ price }) => price,
-    show: ({ price }) => decimal(price),
+    show: ({ price }) => formatDecimal(price),
   },
 ];
 
@@ -304,7 +327,7 @@ function Notes({ view: { stale_fills: stale, unfilled }, currency }: Omit<NamesP
         ))}
         {unfilled.map(({ asset_id: name, side, reason, notional, filled_on: filled }) => (
           <li key={`${name} ${side}`}>
-            <Badge kind="warning">not filled</Badge> {side} {name} for {decimal(notional, 0)} {currency}:{' '}
+            <Badge kind="warning">not filled</Badge> {side} {name} for {formatDecimal(notional, 0)} {currency}:{' '}
             {reason.replace('_', ' ')}
             {filled === null ? ', never filled.' : `, filled on ${filled}.`}
           </li>

@@ -1,9 +1,9 @@
 import type { RebalancePack } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { addCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
 import { useNameAddress } from '../index/use-name-address.js';
-import { change, count, decimal, signClass } from '../../words/numbers.js';
+import { formatChange, formatCount, formatDecimal, getSignClass } from '../../words/numbers.js';
 
 type ReconciledPack = NonNullable<RebalancePack['reconciliation']>;
 type Order = ReconciledPack['accounts'][number]['orders'][number];
@@ -24,10 +24,10 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
   return (
     <Section
       title="Since the announcement"
-      aside={`${count(moved)} of ${count(found.orders.length)} orders differ from those of ${announced}`}
+      aside={`${formatCount(moved)} of ${formatCount(found.orders.length)} orders differ from those of ${announced}`}
     >
       <p class="quiet">
-        Worth {decimal(found.value_announced, 0)} {currency} at the closes of {announced}.
+        Worth {formatDecimal(found.value_announced, 0)} {currency} at the closes of {announced}.
       </p>
       <Table
         label={`orders of ${account} since the announcement`}
@@ -45,15 +45,22 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
 
 const COLUMNS: readonly Column<Order>[] = [
   { id: 'name', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
-  numeric({
+  createNumericColumn({
     id: 'announced',
     title: 'Announced',
     help: 'Shares ordered at the announcement, negative for a sale',
     width: 96,
     of: (row) => row.shares_announced,
-    write: count,
+    write: formatCount,
   }),
-  numeric({ id: 'now', title: 'Now', help: 'Shares ordered now', width: 84, of: (row) => row.shares, write: count }),
+  createNumericColumn({
+    id: 'now',
+    title: 'Now',
+    help: 'Shares ordered now',
+    width: 84,
+    of: (row) => row.shares,
+    write: formatCount,
+  }),
   {
     id: 'change',
     title: 'Still to order',
@@ -62,9 +69,9 @@ const COLUMNS: readonly Column<Order>[] = [
     align: 'right',
     value: (row) => Math.abs(row.change),
     copy: (row) => row.change,
-    show: (row) => <span class={signClass(row.change)}>{count(row.change)}</span>,
+    show: (row) => <span class={getSignClass(row.change)}>{formatCount(row.change)}</span>,
   },
-  numeric({
+  createNumericColumn({
     id: 'worth',
     adds: true,
     title: 'Price moved',
@@ -72,16 +79,23 @@ const COLUMNS: readonly Column<Order>[] = [
     width: 104,
     priority: 2,
     of: ({ price, price_announced: before }) => price / before - 1,
-    write: (value) => change(value),
+    write: (value) => formatChange(value),
   }),
-  numeric({
+  createNumericColumn({
     id: 'price-announced',
     title: 'Price then',
     help: 'Close of the announcement, on the share basis of now',
     width: 124,
     priority: 4,
     of: (row) => row.price_announced,
-    write: decimal,
+    write: formatDecimal,
   }),
-  numeric({ id: 'price', title: 'Price now', width: 124, priority: 3, of: ({ price }) => price, write: decimal }),
+  createNumericColumn({
+    id: 'price',
+    title: 'Price now',
+    width: 124,
+    priority: 3,
+    of: ({ price }) => price,
+    write: formatDecimal,
+  }),
 ];

@@ -4,7 +4,7 @@ import { useResource } from '../../state/resource.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { blockKind, blockSummary } from './block-words.js';
+import { formatBlockKind, formatBlockSummary } from './block-words.js';
 
 interface BlockListProps {
   readonly blocks: readonly JsonObject[];
@@ -21,13 +21,13 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
       what="block"
       rows={blocks}
       member="kind"
-      nameOf={blockKind}
-      summaryOf={(block) => blockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
-      schemaOf={blockSchema}
+      nameOf={formatBlockKind}
+      summaryOf={(block) => formatBlockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
+      schemaOf={getBlockSchema}
       path={['blocks']}
       findings={findings}
-      hidden={literalMembers}
-      rare={RARE}
+      hidden={listLiteralMembers}
+      rare={RARE_FIELDS}
       changesOf={({ index_id: own }) => {
         const choices = typeof own === 'string' && !ids.includes(own) ? [own, ...ids] : ids;
         return { index_id: { kind: 'choice', choices } };
@@ -38,14 +38,14 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
   );
 }
 
-const blockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
+const getBlockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
 
 /** Members that only few reports need. */
-const RARE = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
+const RARE_FIELDS = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
 
 /** Members with the content of a block with literal data. */
-const LITERAL = ['values', 'frame'];
+const LITERAL_MEMBERS = ['values', 'frame'];
 
 /** Returns the members of a block that are hidden because its source is not literal. */
-const literalMembers = ({ source }: JsonObject, names: readonly string[]): readonly string[] =>
-  source === 'literal' || !names.includes('source') ? [] : LITERAL;
+const listLiteralMembers = ({ source }: JsonObject, names: readonly string[]): readonly string[] =>
+  source === 'literal' || !names.includes('source') ? [] : LITERAL_MEMBERS;

@@ -11,17 +11,17 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   table: 'Table',
 };
 
-export const blockKind = (kind: string): string => KIND_WORDS[kind] ?? labelOf(kind);
+export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? labelOf(kind);
 
 /** Returns the title of a block, for example `Largest constituents`. Default: a description of its content. */
-export function blockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
+export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
   const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
   const found = words.find((word) => typeof word === 'string' && word !== '');
   return found === undefined ? '' : found === title || found === subtitle ? found : labelOf(found);
 }
 
 /** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */
-export function blockSummary(block: JsonObject, hasIndex: boolean): string {
+export function formatBlockSummary(block: JsonObject, hasIndex: boolean): string {
   const { title, source, lines, width, index_id: index } = block;
   const shown = [source, ...(Array.isArray(lines) ? lines : [])]
     .filter((word) => typeof word === 'string')

@@ -2,7 +2,7 @@ import type { RenderResult } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { addQuery } from '../../state/place.js';
-import { moment } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 import { Thumbnail } from './thumbnail.js';
@@ -37,7 +37,7 @@ function Cover({ render }: { readonly render: RenderResult }) {
       <span>
         <strong>{index ?? name}</strong>
         <span class="quiet">{template}</span>
-        <span class="quiet">{moment(at)}</span>
+        <span class="quiet">{formatMoment(at)}</span>
         <span class="quiet">{countValues(pages, 'page')}</span>
       </span>
     </a>

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../words/paths.js';
-import { blockKind, blockTitle } from './block-words.js';
+import { formatBlockKind, formatBlockTitle } from './block-words.js';
 import { Shape } from './thumbnail.js';
 
 /** Heights of the kinds of blocks in the outline. All other kinds have the height of a chart. */
@@ -7,7 +7,7 @@ const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, stat_g
 const CHART_HEIGHT = 42;
 const WIDTH = 100;
 /** Height of a text line in the outline. */
-const LINE = 7;
+const LINE_HEIGHT = 7;
 
 /** Renders the blocks of a template as they are placed on the page. Blocks of half width are side by side. */
 export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonObject[]; readonly size: string }) {
@@ -18,7 +18,7 @@ export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonOb
         {blocks.map((block, at) => (
           <li key={at} class={block['width'] === 'half' ? '' : 'is-full'}>
             <span>
-              {at + 1}. {blockTitle(block) || blockKind(String(block['kind']))}
+              {at + 1}. {formatBlockTitle(block) || formatBlockKind(String(block['kind']))}
             </span>
             <BlockOutline kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
           </li>
@@ -36,7 +36,10 @@ function BlockOutline({ kind, isHalf }: { readonly kind: string; readonly isHalf
       {kind === 'table' || kind === 'text' ? (
         <path
           class="rule"
-          d={Array.from({ length: Math.floor(h / LINE) }, (_, k) => `M0 ${k * LINE + LINE / 2}h${w}`).join('')}
+          d={Array.from(
+            { length: Math.floor(h / LINE_HEIGHT) },
+            (_, k) => `M0 ${k * LINE_HEIGHT + LINE_HEIGHT / 2}h${w}`,
+          ).join('')}
         />
       ) : (
         <Shape kind={kind} x={0} y={1} w={w} h={h - 2} />

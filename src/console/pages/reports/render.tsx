@@ -7,13 +7,13 @@ import { JobState } from '../../components/job-state.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
-import { jobOf } from '../../state/live.js';
+import { getJob } from '../../state/live.js';
 import { setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
-import { bytes, countValues } from '../../words/numbers.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatBytes, countValues } from '../../words/numbers.js';
 import { Outline } from './covers.js';
 import { usePdfAddress } from './pdf-address.js';
 
@@ -28,7 +28,7 @@ export function Render({ ident }: { readonly ident: string }) {
         return status === 'succeeded' && result !== null ? (
           <Pdf result={result as RenderResult} /> // the kind of the job determines the type of its result
         ) : (
-          <JobState job={(jobOf(id) ?? stored) as JobStatus} />
+          <JobState job={(getJob(id) ?? stored) as JobStatus} />
         );
       }}
     </Answered>
@@ -59,7 +59,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       aside={
         <>
           <span>
-            {countValues(pages, 'page')}, {bytes(size)}, {moment(at)}
+            {countValues(pages, 'page')}, {formatBytes(size)}, {formatMoment(at)}
           </span>
           {address !== null && (
             <a class="button plain" href={address} target="_blank" rel="noreferrer">
@@ -89,8 +89,8 @@ function Pdf({ result }: { readonly result: RenderResult }) {
               <div>
                 <strong>{fileName}</strong>
                 <p class="quiet">
-                  {countValues(pages, 'page')}, {bytes(size)}. This browser cannot display PDF files in a page. Another
-                  app opens the file.
+                  {countValues(pages, 'page')}, {formatBytes(size)}. This browser cannot display PDF files in a page.
+                  Another app opens the file.
                 </p>
                 <a class="button main" href={address} download={fileName}>
                   Save the report

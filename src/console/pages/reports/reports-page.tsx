@@ -9,13 +9,13 @@ import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, parameter, setParameters, addQuery } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters, addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { templateAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { jobIdent } from '../../words/jobs.js';
+import { formatTemplateAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatJobId } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
 import { Covers, useNewest } from './covers.js';
 import { Render } from './render.js';
@@ -28,7 +28,7 @@ export function ReportsPage() {
   const renders = useResource('jobs render', (signal) =>
     service.value.call('listJobs', { query: { kind: ['render'], limit: 200 }, signal }),
   );
-  const open = parameter('render');
+  const open = getParameter('render');
   return (
     <Page title="Reports" subtitle="Rendered as PDF from stored runs">
       <Answered resource={templates} what="the templates">
@@ -50,12 +50,12 @@ export function ReportsPage() {
 function NewReport({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
-  const template = parameter('template') ?? builtIn[0] ?? templates[0]?.template_id;
+  const template = getParameter('template') ?? builtIn[0] ?? templates[0]?.template_id;
   const isBuiltIn = template !== undefined && builtIn.includes(template);
-  const asked = parameter('index');
+  const asked = getParameter('index');
   const index = asked !== null && ids.includes(asked) ? asked : ids[0];
-  const run = isBuiltIn && asked === index ? parameter('run_id') : null;
-  const others = isBuiltIn ? othersIn(ids, index) : [];
+  const run = isBuiltIn && asked === index ? getParameter('run_id') : null;
+  const others = isBuiltIn ? listOtherIndices(ids, index) : [];
   if (template === undefined) return null;
   if (runs.data !== undefined && ids.length === 0)
     return (
@@ -66,11 +66,11 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const render = async (onRefusal: OnRefusal) => {
     const body = {
       template_id: template,
-      ...(isBuiltIn && index !== undefined ? indicesOf(index, others) : {}),
+      ...(isBuiltIn && index !== undefined ? createIndices(index, others) : {}),
       ...(run === null || index === undefined ? {} : { run_ids: { [index]: run } }),
     };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
-    if (job !== undefined) setParameters({ render: jobIdent(job) });
+    if (job !== undefined) setParameters({ render: formatJobId(job) });
   };
   return (
     <section class="report-new" aria-label="New report">
@@ -105,12 +105,12 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
 }
 
 /** Returns the further indices of the report in the address, without its first index. */
-function othersIn(ids: readonly string[], first: string | undefined): readonly string[] {
-  const named = parameter('and')?.split(',') ?? [];
+function listOtherIndices(ids: readonly string[], first: string | undefined): readonly string[] {
+  const named = getParameter('and')?.split(',') ?? [];
   return [...new Set(named)].filter((id) => id !== first && ids.includes(id));
 }
 
-const indicesOf = (first: string, others: readonly string[]) =>
+const createIndices = (first: string, others: readonly string[]) =>
   others.length === 0 ? { index_id: first } : { index_ids: [first, ...others] };
 
 interface OtherTemplatesProps {
@@ -149,7 +149,7 @@ function RunReports({ index, run }: { readonly index: string; readonly run: stri
   const at = list.data?.runs.find(({ run_id: one }) => one === run)?.run_at ?? null;
   return (
     <p class="quiet">
-      Of the run {at === null ? run : `of ${moment(at)}`}, not the newest.{' '}
+      Of the run {at === null ? run : `of ${formatMoment(at)}`}, not the newest.{' '}
       <a href={addQuery({ run_id: null })}>Of the newest</a>
     </p>
   );
@@ -160,7 +160,7 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
   const renders = useNewest();
   const newest = renders.data?.renders ?? [];
   const covered = new Set(newest.map(({ render_id: id }) => id));
-  const others = renders.isLoading ? [] : jobs.filter((job) => !covered.has(jobIdent(job)));
+  const others = renders.isLoading ? [] : jobs.filter((job) => !covered.has(formatJobId(job)));
   if (jobs.length === 0)
     return (
       <Section title="Rendered">
@@ -202,13 +202,13 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
         ))}
         {templates.map(({ template_id: id, name, blocks, page }) => (
           <li key={id}>
-            <a href={templateAddress(id)}>
+            <a href={formatTemplateAddress(id)}>
               <Thumbnail blocks={blocks} page={page} />
               <span>
                 <strong>{id}</strong>
                 <span class="quiet">{name}</span>
-                <span class="quiet">{extentOf({ blocks, page })}</span>
-                <span class="quiet template-blocks">{contentsOf({ blocks })}</span>
+                <span class="quiet">{formatExtent({ blocks, page })}</span>
+                <span class="quiet template-blocks">{formatContents({ blocks })}</span>
               </span>
             </a>
           </li>
@@ -219,11 +219,11 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
 }
 
 /** Formats the size of a template, for example `13 blocks, A4 portrait`. */
-const extentOf = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
+const formatExtent = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
   `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
 
 /** Formats the titles of the first blocks, for example `Performance, Largest constituents, ...`. */
-const contentsOf = ({ blocks }: Pick<ReportTemplateDocument, 'blocks'>): string =>
+const formatContents = ({ blocks }: Pick<ReportTemplateDocument, 'blocks'>): string =>
   blocks
     .flatMap((block) => ('title' in block && typeof block.title === 'string' && block.title !== '' ? block.title : []))
     .slice(0, TITLES_SHOWN)
@@ -240,15 +240,15 @@ function BuiltIn({ id }: { readonly id: string }) {
   );
   return (
     <li>
-      <a href={addressOf('/console/reports/templates/new', { from: id, index: parameter('index') })}>
+      <a href={formatAddress('/console/reports/templates/new', { from: id, index: getParameter('index') })}>
         <Thumbnail blocks={template.data?.blocks ?? []} page={template.data?.page} />
         <span>
           <strong>{id}</strong>
           {template.data !== undefined && (
             <>
               <span class="quiet">{template.data.name}, built in</span>
-              <span class="quiet">{extentOf(template.data)}</span>
-              <span class="quiet template-blocks">{contentsOf(template.data)}</span>
+              <span class="quiet">{formatExtent(template.data)}</span>
+              <span class="quiet template-blocks">{formatContents(template.data)}</span>
             </>
           )}
         </span>

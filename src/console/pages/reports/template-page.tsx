@@ -8,12 +8,12 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, go, parameter, setParameters, addQuery } from '../../state/place.js';
+import { formatAddress, navigate, getParameter, setParameters, addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { templateAddress } from '../../words/addresses.js';
-import { jobIdent } from '../../words/jobs.js';
+import { formatTemplateAddress } from '../../words/addresses.js';
+import { formatJobId } from '../../words/jobs.js';
 import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { BlockList } from './block-list.js';
@@ -26,13 +26,13 @@ import './reports.css';
 /** Page of a report template: its page format and blocks, and a preview as PDF. */
 export function TemplatePage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const [from, index] = [parameter('from'), parameter('index')];
+  const [from, index] = [getParameter('from'), getParameter('index')];
   const opened = useResource(
     `template ${id} ${from} ${index}`,
-    (signal) => (id === null ? newTemplate(from, index, signal) : load(id, signal)),
+    (signal) => (id === null ? createTemplate(from, index, signal) : load(id, signal)),
     { follows: false },
   );
-  const render = parameter('render');
+  const render = getParameter('render');
   return (
     <Answered resource={opened} what="the template">
       {(first) => (
@@ -46,8 +46,8 @@ export function TemplatePage({ params }: PageProps) {
           reread={() => load(id ?? '')}
           save={put}
           remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
-          onSaved={(document) => go(templateAddress(String(document['template_id'])))}
-          onRemoved={() => go('/console/reports')}
+          onSaved={(document) => navigate(formatTemplateAddress(String(document['template_id'])))}
+          onRemoved={() => navigate('/console/reports')}
           onReload={opened.reload}
         >
           {(edited) => (
@@ -58,7 +58,7 @@ export function TemplatePage({ params }: PageProps) {
                 </ReadOnly>
               </div>
               {render === null ? (
-                <PageOutline blocks={blocksOf(edited.document)} size={sizeOf(edited.document)} />
+                <PageOutline blocks={listBlocks(edited.document)} size={formatSize(edited.document)} />
               ) : (
                 <aside class="designer-live" aria-label="Preview">
                   <a href={addQuery({ render: null })}>Show the outline</a>
@@ -73,22 +73,22 @@ export function TemplatePage({ params }: PageProps) {
   );
 }
 
-const blocksOf = ({ blocks }: JsonObject): readonly JsonObject[] =>
+const listBlocks = ({ blocks }: JsonObject): readonly JsonObject[] =>
   Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : [];
 
 /** Formats the page format, for example `A4, portrait`. */
-function sizeOf({ page }: JsonObject): string {
+function formatSize({ page }: JsonObject): string {
   const { size, orientation } = isObject(page) ? page : {};
   return `${String(size ?? 'A4')}, ${String(orientation ?? 'portrait')}`;
 }
 
 /** The service validates the document. */
-const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
+const createBody = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
 const put = (document: JsonObject, write: WriteTerms) =>
   service.value.callWithEtag('putTemplate', {
     params: { template_id: String(document['template_id']) },
-    body: bodyOf(document),
+    body: createBody(document),
     ...write,
   });
 
@@ -98,7 +98,7 @@ async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
 }
 
 /** Returns an empty template, or a copy of a built-in template for the run of an index. */
-async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
+async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
   const { backtests } = await service.value.call('listBacktests', { signal });
@@ -112,12 +112,12 @@ function Preview({ edited }: { readonly edited: EditedDocument }) {
   const { document, isChanged, save } = edited;
   const id = String(document['template_id']);
   const render = async (onRefusal: OnRefusal) => {
-    if (isChanged || location.pathname !== templateAddress(id)) if (!(await save())) return;
+    if (isChanged || location.pathname !== formatTemplateAddress(id)) if (!(await save())) return;
     const body = { template_id: id, index_id: null };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
     if (job === undefined) return;
-    if (location.pathname === templateAddress(id)) setParameters({ render: jobIdent(job) });
-    else go(addressOf(templateAddress(id), { render: jobIdent(job) }));
+    if (location.pathname === formatTemplateAddress(id)) setParameters({ render: formatJobId(job) });
+    else navigate(formatAddress(formatTemplateAddress(id), { render: formatJobId(job) }));
   };
   return <ActionButton act={render}>Save and preview</ActionButton>;
 }
@@ -126,7 +126,7 @@ function Preview({ edited }: { readonly edited: EditedDocument }) {
  * Formats the id of a built-in template: `Factsheet, A4` for FACTSHEET-A4, and `Factsheet, Letter` for
  * FACTSHEET-LETTER.
  */
-function titleOf(id: string): string {
+function formatTitle(id: string): string {
   const [name = id, ...size] = id.split('-');
   return [name, ...size].map((part) => labelOf(part.toLowerCase())).join(', ');
 }
@@ -134,7 +134,7 @@ function titleOf(id: string): string {
 /** Renders the built-in templates from which a new template can be started. */
 function Beginnings() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
-  const index = parameter('index');
+  const index = getParameter('index');
   return (
     <Answered resource={templates} what="the templates">
       {({ built_in: ids }) => (
@@ -144,9 +144,9 @@ function Beginnings() {
             label="Built-in templates"
             cards={ids.map((id) => ({
               icon: 'reports',
-              title: titleOf(id),
+              title: formatTitle(id),
               text: 'Its blocks, for the run of an index.',
-              address: addressOf('/console/reports/templates/new', { from: id, index }),
+              address: formatAddress('/console/reports/templates/new', { from: id, index }),
             }))}
           />
         </>
@@ -181,7 +181,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
       <Section title="Blocks" aside="drawn from top to bottom">
         {!isStored && Array.isArray(blocks) && blocks.length === 0 && <Beginnings />}
         <BlockList
-          blocks={blocksOf(document)}
+          blocks={listBlocks(document)}
           findings={findings}
           onChange={(next) => set({ ...document, blocks: next })}
         />

@@ -15,13 +15,13 @@ const RATIOS: Readonly<Record<string, number>> = { A4: 297 / 210, LETTER: 11 / 8
 const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 8, stat_grid: 7 };
 const CHART_HEIGHT = 13;
 /** Height of a table row or a bar. */
-const ROW = 2.4;
+const ROW_HEIGHT = 2.4;
 const ROWS_MAX = 8;
 
 /** Block members that determine the height of the block. */
-const heightOf = ({ kind, ...block }: Block): number => {
+const computeHeight = ({ kind, ...block }: Block): number => {
   const { limit = null, height = null } = block as { readonly limit?: number | null; readonly height?: number | null };
-  if (kind === 'table' || kind === 'bar_chart') return 2 + ROW * Math.min(limit ?? ROWS_MAX, ROWS_MAX);
+  if (kind === 'table' || kind === 'bar_chart') return 2 + ROW_HEIGHT * Math.min(limit ?? ROWS_MAX, ROWS_MAX);
   return kind === 'chart' && height !== null ? height / 12 : (HEIGHTS[kind] ?? CHART_HEIGHT);
 };
 
@@ -38,7 +38,7 @@ export function Thumbnail({ blocks, page }: { readonly blocks: readonly Block[];
   for (let k = 0; k < blocks.length && y < height - MARGIN - 3; k++) {
     const row = isHalf(blocks[k]!) && blocks[k + 1] !== undefined && isHalf(blocks[k + 1]!) ? [k, ++k] : [k];
     const w = isHalf(blocks[k]!) ? (whole - GAP) / 2 : whole;
-    const h = Math.min(Math.max(...row.map((at) => heightOf(blocks[at]!))), height - MARGIN - y);
+    const h = Math.min(Math.max(...row.map((at) => computeHeight(blocks[at]!))), height - MARGIN - y);
     shapes.push(...row.map((at, place) => ({ kind: blocks[at]!.kind, x: MARGIN + place * (w + GAP), y, w, h })));
     y += h + GAP;
   }

@@ -4,7 +4,7 @@ import { Section } from '../../components/page.js';
 import { setParameters } from '../../state/place.js';
 import { useWidth } from '../../components/use-width.js';
 import { shade } from '../../state/theme.js';
-import { decimal } from '../../words/numbers.js';
+import { formatDecimal } from '../../words/numbers.js';
 import './correlation-map.css';
 
 interface CorrelationMapProps {
@@ -18,8 +18,8 @@ interface CorrelationMapProps {
  */
 export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen }: CorrelationMapProps) {
   const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // the matrix contains only numbers
-  const order = useMemo(() => (matrix === undefined ? [] : orderOf(matrix)), [matrix]);
-  const range = useMemo(() => (matrix === undefined ? NO_RANGE : rangeOf(matrix)), [matrix]);
+  const order = useMemo(() => (matrix === undefined ? [] : computeOrder(matrix)), [matrix]);
+  const range = useMemo(() => (matrix === undefined ? NO_RANGE : createRange(matrix)), [matrix]);
   const [at, setAt] = useState<readonly [number, number] | null>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const cells = useRef<HTMLDivElement>(null);
@@ -30,16 +30,16 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
     if (matrix !== undefined) paint(canvas.current!, swatches.current!, { matrix, order, strongest: range.limit });
   }, [matrix, order, range, theme]);
   if (matrix === undefined || names.length < 2) return null;
-  const placeOf = (event: MouseEvent): readonly [number, number] => {
+  const findCell = (event: MouseEvent): readonly [number, number] => {
     const { left, top, width, height } = canvas.current!.getBoundingClientRect(); // the canvas exists before any mouse event
-    const cell = (offset: number, size: number) =>
+    const computeCell = (offset: number, size: number) =>
       order[Math.max(0, Math.min(names.length - 1, Math.floor((offset / size) * names.length)))]!;
-    return [cell(event.clientY - top, height), cell(event.clientX - left, width)];
+    return [computeCell(event.clientY - top, height), computeCell(event.clientX - left, width)];
   };
   const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
   const share = 100 / names.length;
   // If rows are lower than a line of text, only some names are drawn; the name of the framed row is always drawn.
-  const interval = Math.max(1, Math.ceil((LINE * names.length) / width));
+  const interval = Math.max(1, Math.ceil((LINE_HEIGHT * names.length) / width));
   const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
   return (
     <Section title="Correlations" aside="similar securities next to each other">
@@ -59,22 +59,22 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
             width={names.length}
             height={names.length}
             role="img"
-            aria-label={`Correlations of ${names.length} securities, from ${decimal(range.least)} to ${decimal(range.most)}`}
-            onPointerMove={(event) => setAt(placeOf(event))}
+            aria-label={`Correlations of ${names.length} securities, from ${formatDecimal(range.least)} to ${formatDecimal(range.most)}`}
+            onPointerMove={(event) => setAt(findCell(event))}
             onPointerLeave={() => setAt(null)}
-            onClick={(event) => setParameters({ name: names[placeOf(event)[0]]! })}
+            onClick={(event) => setParameters({ name: names[findCell(event)[0]]! })}
           />
           {framed >= 0 && <span class="correlation-frame" style={{ top: `${framed * share}%`, height: `${share}%` }} />}
         </div>
       </div>
       <p class="correlation-legend" ref={swatches}>
-        <span class="number">{range.least < 0 ? decimal(-range.limit, 1) : '0'}</span>
+        <span class="number">{range.least < 0 ? formatDecimal(-range.limit, 1) : '0'}</span>
         <span class={`correlation-scale${range.least < 0 ? '' : ' is-positive'}`} />
-        <span class="number">{decimal(range.limit, 1)}</span>
+        <span class="number">{formatDecimal(range.limit, 1)}</span>
         <span class="quiet">
           {at === null
-            ? `From ${decimal(range.least)} to ${decimal(range.most)} between two securities. A row opens its security.`
-            : `${names[at[0]]} and ${names[at[1]]}: ${decimal(matrix[at[0]]![at[1]]!)}`}
+            ? `From ${formatDecimal(range.least)} to ${formatDecimal(range.most)} between two securities. A row opens its security.`
+            : `${names[at[0]]} and ${names[at[1]]}: ${formatDecimal(matrix[at[0]]![at[1]]!)}`}
         </span>
       </p>
     </Section>
@@ -85,7 +85,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
 const NAMED_MAX = 48;
 
 /** Height of a line of names, in pixels. */
-const LINE = 12;
+const LINE_HEIGHT = 12;
 
 interface PaintedMap {
   readonly matrix: readonly (readonly number[])[];
@@ -127,7 +127,7 @@ interface CorrelationRange {
 const NO_RANGE: CorrelationRange = { least: 0, most: 0, limit: 1 };
 
 /** Returns the range of the correlations of two securities. */
-function rangeOf(matrix: readonly (readonly number[])[]): CorrelationRange {
+function createRange(matrix: readonly (readonly number[])[]): CorrelationRange {
   const pairs = matrix.flatMap((row, i) => row.filter((_, j) => j < i));
   const least = pairs.reduce((found, value) => Math.min(found, value), Infinity);
   const most = pairs.reduce((found, value) => Math.max(found, value), -Infinity);
@@ -139,7 +139,7 @@ function rangeOf(matrix: readonly (readonly number[])[]): CorrelationRange {
  * Orders securities greedily: starts with the highest mean correlation, and then appends the security most correlated
  * with the previous one.
  */
-function orderOf(matrix: readonly (readonly number[])[]): readonly number[] {
+function computeOrder(matrix: readonly (readonly number[])[]): readonly number[] {
   const sums = matrix.map((row) => row.reduce((sum, value) => sum + value, 0));
   const left = new Set(matrix.keys());
   const order: number[] = [];

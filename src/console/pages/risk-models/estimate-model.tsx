@@ -5,26 +5,26 @@ import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { noteJob } from '../../state/live.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { storeJob } from '../../state/live.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { riskModelAddress } from '../../words/addresses.js';
-import { ESTIMATORS, ESTIMATOR_HELP, SETTING_HELP, settingsOf } from './estimators.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { formatRiskModelAddress } from '../../words/addresses.js';
+import { ESTIMATORS, ESTIMATOR_HELP, SETTING_HELP, listSettings } from './estimators.js';
 
-const WORDS = {
+const CHOICE_PHRASES = {
   target: { constant_correlation: 'equal correlations', scaled_identity: 'no correlations' },
   intensity_method: { shape: 'by securities and observations', ledoit_wolf: 'Ledoit and Wolf' },
 };
 
 /** Settings that are folded, because few models need them. */
-const OTHERS = ['returns', 'repair', 'identifiers'];
+const OTHER_FIELDS = ['returns', 'repair', 'identifiers'];
 
 /** Renders the form of a new risk model. It contains only the settings of the selected estimator. */
 export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
-  const id = parameter('id') ?? '';
+  const id = getParameter('id') ?? '';
   const setId = (typed: string) => setParameters({ id: typed === '' ? null : typed });
   const [asked, setAsked] = useAddressedObject('estimate', {});
   const [trouble, setTrouble] = useState<Trouble | null>(null);
@@ -34,14 +34,14 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
     try {
       const body = asked as unknown as RiskModelRequest; // the service validates the request
       const job = await service.value.call('estimateRiskModel', { params: { model_id: id }, body });
-      noteJob(job as unknown as JobStatus); // the response is a job status
-      go(riskModelAddress(id));
+      storeJob(job as unknown as JobStatus); // the response is a job status
+      navigate(formatRiskModelAddress(id));
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      setTrouble(createTrouble(thrown));
     }
   };
   const settings = Object.fromEntries(Object.entries(SETTING_HELP).map(([name, help]) => [name, { help }]));
-  const form = (names: readonly string[]) => (
+  const renderForm = (names: readonly string[]) => (
     <SchemaForm
       schema="RiskModelRequest"
       names={names}
@@ -54,8 +54,8 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
         },
         identifiers: { label: 'Securities', help: 'Instead of the constituents of an index.' },
         estimator: { words: ESTIMATORS, help: ESTIMATOR_HELP[estimator] },
-        intensity_method: { ...settings['intensity_method'], words: WORDS.intensity_method },
-        target: { ...settings['target'], words: WORDS.target },
+        intensity_method: { ...settings['intensity_method'], words: CHOICE_PHRASES.intensity_method },
+        target: { ...settings['target'], words: CHOICE_PHRASES.target },
         returns: { words: { total: 'total returns, with dividends', price: 'price returns' }, help: null },
       }}
       value={asked}
@@ -84,11 +84,11 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
           findings={(trouble?.findings ?? []).filter(({ path }) => path === 'model_id')}
           onChange={(value) => setId(typeof value === 'string' ? value : '')}
         />
-        {form(['index_id', 'estimator', ...settingsOf(estimator), 'start', 'end'])}
+        {renderForm(['index_id', 'estimator', ...listSettings(estimator), 'start', 'end'])}
       </div>
       <details>
         <summary>More settings</summary>
-        {form(OTHERS)}
+        {renderForm(OTHER_FIELDS)}
       </details>
       {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
       <div class="dialog-actions">
@@ -104,7 +104,7 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
 /** Returns the request without settings that its estimator ignores. */
 function removeUnusedSettings<R extends Readonly<Record<string, unknown>>>(request: R): R {
   const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // the service validates the value
-  const used = settingsOf(estimator);
+  const used = listSettings(estimator);
   return Object.fromEntries(
     Object.entries(request).filter(([name]) => !(name in SETTING_HELP) || used.includes(name)),
   ) as R; // only optional members are removed

@@ -40,7 +40,7 @@ const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
 };
 
 /** Returns the settings that an estimator uses. */
-export const settingsOf = (estimator: Source): readonly string[] =>
+export const listSettings = (estimator: Source): readonly string[] =>
   Object.entries(SETTINGS).flatMap(([name, users]) => (users.includes(estimator) ? name : []));
 
 /**

@@ -6,9 +6,9 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { Findings } from '../../components/findings.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { go, parameter, setParameters } from '../../state/place.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { riskModelAddress } from '../../words/addresses.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
+import { formatRiskModelAddress } from '../../words/addresses.js';
 
 type ImportQuery = Operations['importRiskModel']['request']['query'];
 
@@ -18,7 +18,7 @@ const MEDIA: Readonly<Record<string, string>> = {
   arrow: 'application/vnd.apache.arrow.stream',
 };
 
-const CHANGES = {
+const FIELD_CHANGES = {
   units: { words: { annual: 'per year', daily: 'per session' }, help: 'Period of the variances in the file.' },
   annualisation: { label: 'Sessions of a year', help: 'Factor from values per session to values per year.' },
 };
@@ -26,16 +26,16 @@ const CHANGES = {
 /** Renders the form that imports a risk model from a file. */
 export function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
   const input = useRef<HTMLInputElement>(null);
-  const id = parameter('import') ?? '';
+  const id = getParameter('import') ?? '';
   const [terms, setTerms] = useAddressedObject('terms', { units: 'annual' });
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const send = async (file: File) => {
     setTrouble(null);
     try {
       await sendModel(id, file, terms as ImportQuery); // the service validates the terms
-      go(riskModelAddress(id));
+      navigate(formatRiskModelAddress(id));
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      setTrouble(createTrouble(thrown));
     }
   };
   return (
@@ -69,7 +69,7 @@ export function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
         <SchemaForm
           schema="RiskModelImport"
           names={['units', 'annualisation', 'repair']}
-          changes={CHANGES}
+          changes={FIELD_CHANGES}
           value={terms}
           findings={trouble?.findings ?? []}
           onChange={setTerms}

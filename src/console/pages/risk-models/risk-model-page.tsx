@@ -12,21 +12,21 @@ import { labelWithName, nameColumn } from '../../components/name-column.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { CorrelationMap } from './correlation-map.js';
 import type { PageProps } from '../../state/page-props.js';
 import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
-import { jobOf } from '../../state/live.js';
-import { addressOf, go, parameter, setParameters } from '../../state/place.js';
+import { getJob } from '../../state/live.js';
+import { formatAddress, navigate, getParameter, setParameters } from '../../state/place.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
-import { compact } from '../../words/amounts.js';
-import { count, decimal, figure, percent } from '../../words/numbers.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatCompact } from '../../words/amounts.js';
+import { formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 
 /**
  * Maximum number of securities for which the matrix is displayed. Larger matrices have several megabytes and can be
@@ -34,12 +34,12 @@ import { count, decimal, figure, percent } from '../../words/numbers.js';
  */
 export const NAMES_MAX = 500;
 /** Maximum number of most and least correlated securities shown. */
-const PARTNERS = 12;
+const PARTNERS_MAX = 12;
 
 /** Page of one risk model: its inputs, its quality and its correlations. */
 export function RiskModelPage({ params }: PageProps) {
   const id = params['id']!; // the route has this parameter
-  const job = jobOf(`risk:${id}`);
+  const job = getJob(`risk:${id}`);
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const assets = models.data?.risk_models.find(({ model_id: known }) => known === id)?.assets;
   const isWaited = models.data === undefined || (assets === undefined && isUnderWay(job?.status));
@@ -58,7 +58,7 @@ export function RiskModelPage({ params }: PageProps) {
       {job !== undefined && <JobState job={job} />}
       {assets !== undefined && assets > NAMES_MAX && (
         <p>
-          {count(assets)} securities: too many for a page.{' '}
+          {formatCount(assets)} securities: too many for a page.{' '}
           <Button onClick={() => void download(id)}>Download the covariance as Arrow</Button>
         </p>
       )}
@@ -73,11 +73,11 @@ export function RiskModelPage({ params }: PageProps) {
 
 const isUnderWay = (status: string | undefined): boolean => status === 'pending' || status === 'running';
 
-const ARROW = 'application/vnd.apache.arrow.stream';
+const ARROW_MEDIA = 'application/vnd.apache.arrow.stream';
 
 const download = (id: string) =>
   attempt(async () => {
-    saveFile(`${id}.arrow`, await service.value.download('getRiskModel', ARROW, { params: { model_id: id } }));
+    saveFile(`${id}.arrow`, await service.value.download('getRiskModel', ARROW_MEDIA, { params: { model_id: id } }));
   });
 
 function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean }) {
@@ -87,11 +87,11 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
     attempt(async () => {
       await service.value.call('deleteRiskModel', { params });
       notifyChange();
-      go('/console/risk-models');
+      navigate('/console/risk-models');
     });
   return (
     <>
-      <LinkButton href={addressOf('/console/optimise', { terms: JSON.stringify({ risk_model: id }) })}>
+      <LinkButton href={formatAddress('/console/optimise', { terms: JSON.stringify({ risk_model: id }) })}>
         Optimise with it
       </LinkButton>
       {may('write') && (
@@ -132,7 +132,7 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
   // The first row of the table, which is selected by default.
   const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
-  const chosen = names.find((name) => name === parameter('name')) ?? first?.identifier;
+  const chosen = names.find((name) => name === getParameter('name')) ?? first?.identifier;
   const facts = useNames(names, view.observed_end ?? undefined);
   const columns = useMemo(() => [nameColumn(facts), VOLATILITY], [facts]);
   return (
@@ -172,25 +172,29 @@ function Figures({ view }: { readonly view: RiskModelView }) {
       <Metrics
         label="Figures of the model"
         metrics={[
-          { term: 'Securities', value: count(diagnostics.assets) },
+          { term: 'Securities', value: formatCount(diagnostics.assets) },
           imported === undefined
-            ? { term: 'Observations', value: count(diagnostics.observations), note: `${from} to ${to}` }
-            : { term: 'Dates', value: count(imported.dates.length), note: from === to ? from : `${from} to ${to}` },
-          { term: 'Mean correlation', value: decimal(diagnostics.average_correlation) },
+            ? { term: 'Observations', value: formatCount(diagnostics.observations), note: `${from} to ${to}` }
+            : {
+                term: 'Dates',
+                value: formatCount(imported.dates.length),
+                note: from === to ? from : `${from} to ${to}`,
+              },
+          { term: 'Mean correlation', value: formatDecimal(diagnostics.average_correlation) },
           {
             term: 'Condition number',
-            value: conditionText(diagnostics.condition_number),
+            value: formatCondition(diagnostics.condition_number),
             help: 'Largest over smallest eigenvalue: how much errors of the estimate are amplified',
           },
           {
             term: 'Shrinkage',
-            value: diagnostics.intensity === null ? '–' : percent(diagnostics.intensity),
+            value: diagnostics.intensity === null ? '–' : formatPercent(diagnostics.intensity),
             help: 'Weight on the target; 0 is the sample covariance',
             note: diagnostics.target === null ? undefined : `towards ${diagnostics.target.replaceAll('_', ' ')}`,
           },
           {
             term: 'Smallest eigenvalue',
-            value: figure(diagnostics.smallest_eigenvalue),
+            value: formatFigure(diagnostics.smallest_eigenvalue),
             help: 'Negative if a portfolio has a negative variance',
             note: `${diagnostics.positive_semi_definite ? '' : 'not '}positive semi-definite${diagnostics.repaired ? ', repaired' : ''}`,
             ...(diagnostics.positive_semi_definite ? {} : { kind: 'down' }),
@@ -207,7 +211,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
 /** Condition number from which the matrix is reported as having no inverse. */
 const NO_INVERSE = 1e300;
 
-const conditionText = (value: number): string => (value >= NO_INVERSE ? 'no inverse' : compact(value));
+const formatCondition = (value: number): string => (value >= NO_INVERSE ? 'no inverse' : formatCompact(value));
 
 /** Renders the securities that are most and least correlated with a security. */
 function Partners({
@@ -225,13 +229,13 @@ function Partners({
     .map((identifier, k) => ({ identifier, label: labelWithName(identifier, facts), value: Number(row[k]) }))
     .filter(({ identifier }) => identifier !== name)
     .toSorted((a, b) => b.value - a.value);
-  const shown = all.length <= PARTNERS ? all : [...all.slice(0, PARTNERS / 2), ...all.slice(-PARTNERS / 2)];
+  const shown = all.length <= PARTNERS_MAX ? all : [...all.slice(0, PARTNERS_MAX / 2), ...all.slice(-PARTNERS_MAX / 2)];
   return (
-    <Section title={`Correlations with ${name}`} aside={<a href={nameAddress(name, store)}>the security</a>}>
+    <Section title={`Correlations with ${name}`} aside={<a href={formatSecurityAddress(name, store)}>the security</a>}>
       <Bars
         label={`Largest and smallest correlations with ${name}`}
         bars={shown}
-        format={(value) => decimal(value)}
+        format={(value) => formatDecimal(value)}
         isPlain
       />
     </Section>
@@ -250,10 +254,10 @@ function useStoreOf(model: string): string | undefined {
   return indices.data?.indices.find(({ id }) => id === index)?.store_id ?? undefined;
 }
 
-const VOLATILITY: Column<Name> = numeric({
+const VOLATILITY: Column<Name> = createNumericColumn({
   id: 'volatility',
   title: 'Volatility',
   width: 100,
   of: ({ volatility }) => volatility,
-  write: percent,
+  write: formatPercent,
 });

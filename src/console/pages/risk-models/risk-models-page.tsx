@@ -7,14 +7,14 @@ import { Icon } from '../../components/icon.js';
 import { Select } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { riskModelAddress } from '../../words/addresses.js';
-import { count, decimal } from '../../words/numbers.js';
+import { formatRiskModelAddress } from '../../words/addresses.js';
+import { formatCount, formatDecimal } from '../../words/numbers.js';
 import { EstimateModel } from './estimate-model.js';
 import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
@@ -23,7 +23,7 @@ import { NAMES_MAX, ModelFigures } from './risk-model-page.js';
 /** Page of risk models: covariances that are estimated once and referenced by id. */
 export function RiskModelsPage() {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const adding = parameter('add');
+  const adding = getParameter('add');
   const close = () => setParameters({ add: null });
   return (
     <Page
@@ -60,7 +60,7 @@ export function RiskModelsPage() {
                 columns={COLUMNS}
                 rows={all}
                 keyOf={({ model_id: id }) => id}
-                addressOf={({ model_id: id }) => riskModelAddress(id)}
+                addressOf={({ model_id: id }) => formatRiskModelAddress(id)}
                 searchIn={({ model_id: id }) => id}
                 height={420}
               />
@@ -88,7 +88,7 @@ type Row = RiskModelCollection['risk_models'][number];
 /** Renders one of the models. Default: the first model that is small enough to display. */
 function Latest({ all }: { readonly all: readonly Row[] }) {
   const small = all.filter(({ assets }) => assets <= NAMES_MAX);
-  const shown = small.find(({ model_id: id }) => id === parameter('model')) ?? small[0];
+  const shown = small.find(({ model_id: id }) => id === getParameter('model')) ?? small[0];
   const id = shown?.model_id;
   const model = useResource(
     id === undefined ? null : `risk model ${id}`,
@@ -106,7 +106,7 @@ function Latest({ all }: { readonly all: readonly Row[] }) {
             value={id}
             onChoose={(chosen) => setParameters({ model: chosen, name: null })}
           />
-          <a href={riskModelAddress(id)}>Open</a>
+          <a href={formatRiskModelAddress(id)}>Open</a>
         </>
       }
     >
@@ -127,24 +127,24 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ model_id: id }) => <strong>{id}</strong>,
   },
   { id: 'estimator', title: 'Estimator', width: 120, grow: 2, value: ({ estimator }) => ESTIMATORS[estimator] },
-  numeric({ id: 'names', title: 'Securities', width: 84, of: ({ assets }) => assets, write: count }),
-  numeric({
+  createNumericColumn({ id: 'names', title: 'Securities', width: 84, of: ({ assets }) => assets, write: formatCount }),
+  createNumericColumn({
     id: 'observations',
     title: 'Observations',
     help: 'Sessions used after dropping incomplete ones',
     width: 110,
     priority: 4,
     of: ({ observations }) => observations,
-    write: count,
+    write: formatCount,
   }),
-  numeric({
+  createNumericColumn({
     id: 'correlation',
     title: 'Mean correlation',
     help: 'Mean of all pairs of securities',
     width: 130,
     priority: 2,
     of: (row) => row.average_correlation,
-    write: decimal,
+    write: formatDecimal,
   }),
   {
     id: 'definite',

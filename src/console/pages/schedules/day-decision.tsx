@@ -2,44 +2,44 @@ import type { Operations, ScheduleDay } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Select } from '../../components/choice.js';
-import { CommentInput, commentOf } from '../../components/comment-input.js';
+import { CommentInput, findComment } from '../../components/comment-input.js';
 import { LinkButton } from '../../components/button.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { decidedFirst, findOwnReason } from './day-states.js';
+import { showToast } from '../../state/toasts.js';
+import { findFirstDecision, findOwnReason } from './day-states.js';
 import { checkWords } from './step-words.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 
 /** Sends a decision, and shows a message when it was accepted. */
-type Decide = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) => Promise<unknown>;
+type DecisionHandler = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) => Promise<unknown>;
 
 /** Renders the decisions about an unfinished day: run it again, accept the findings of a check, or skip the day. */
 export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   const [reason, setReason] = useState('');
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
   const params = { schedule_id: day.schedule_id, date: day.date };
-  const decide: Decide = (call, done) => (onRefusal) =>
+  const decide: DecisionHandler = (call, done) => (onRefusal) =>
     attempt(async () => {
       await call();
-      say('good', done);
+      showToast('good', done);
       setReason('');
       notifyChange();
     }, onRefusal);
   const hasReason = reason.trim() !== '';
-  const run = () => service.value.call('runScheduleDay', { params, body: { reason: commentOf(reason) } });
+  const run = () => service.value.call('runScheduleDay', { params, body: { reason: findComment(reason) } });
   const skip = () => service.value.call('skipScheduleDay', { params, body: { reason } });
   const waive = (body: Omit<Waiver, 'reason'>) => () =>
     service.value.call('waiveScheduleCheck', { params, body: { ...body, reason } });
   if (!may('run') && !may('publish')) return null;
-  const first = decidedFirst(day);
+  const first = findFirstDecision(day);
   const isWaiting = day.state === 'waiting' && findOwnReason(day) !== null;
   // No action is expected for a day that waits or whose findings require a decision.
-  const findings = findingsOf(day);
+  const findings = listBlockedDays(day);
   const isMain = first === undefined && !isWaiting && findings.length === 0;
   return (
     <>
@@ -82,13 +82,13 @@ interface BlockedDay {
 }
 
 /** Choice value for all indices. Index ids cannot contain this character. */
-const ALL = '*';
+const ALL_INDICES = '*';
 
 interface AcceptanceProps {
   readonly blocked: BlockedDay;
   /** True if a reason was entered. */
   readonly isReady: boolean;
-  readonly decide: Decide;
+  readonly decide: DecisionHandler;
   readonly waive: (body: Omit<Waiver, 'reason'>) => () => Promise<unknown>;
 }
 
@@ -99,8 +99,8 @@ interface AcceptanceProps {
 function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: AcceptanceProps) {
   const [chosen, setChosen] = useState('');
   const index = indices.length === 1 ? indices[0]! : chosen; // there is one index
-  const body = { check: check as Waiver['check'], index_id: index === ALL ? null : index }; // the service reported the check
-  const of = index === ALL ? 'every index' : index;
+  const body = { check: check as Waiver['check'], index_id: index === ALL_INDICES ? null : index }; // the service reported the check
+  const of = index === ALL_INDICES ? 'every index' : index;
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
       {indices.length > 1 && (
@@ -109,7 +109,7 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
           options={[
             { value: '', text: 'Choose an index' },
             ...indices.map((value) => ({ value, text: value })),
-            { value: ALL, text: `Every index (${indices.length} blocked)` },
+            { value: ALL_INDICES, text: `Every index (${indices.length} blocked)` },
           ]}
           value={chosen}
           onChoose={setChosen}
@@ -127,7 +127,7 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
 }
 
 /** Returns the checks that block indices, each with these indices. */
-function findingsOf({ steps }: ScheduleDay): readonly BlockedDay[] {
+function listBlockedDays({ steps }: ScheduleDay): readonly BlockedDay[] {
   const byCheck = new Map<string, Set<string>>();
   for (const { state, detail, index_id: index } of steps.flatMap(({ items }) => items)) {
     const check = detail?.['check'];

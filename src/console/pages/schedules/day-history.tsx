@@ -1,9 +1,9 @@
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { addQuery } from '../../state/place.js';
-import { indexAddress } from '../../words/addresses.js';
-import { weekday } from '../../words/dates.js';
-import { INDEX_STATES, indexStates, describeDay, type ShownState } from './day-states.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatWeekday } from '../../words/dates.js';
+import { INDEX_STATES, createIndexStates, describeDay, type StateLabel } from './day-states.js';
 
 /** Maximum number of sessions and of indices in the table. */
 const SESSIONS_MAX = 30;
@@ -21,7 +21,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   skipped: '–',
 };
 
-interface Cell extends ShownState {
+interface Cell extends StateLabel {
   readonly reason: string;
 }
 
@@ -44,7 +44,7 @@ export function DayHistory({
   const shown = days.slice(0, SESSIONS_MAX).toReversed();
   if (shown.length === 0) return null;
   const indices = schedule.indices.slice(0, INDICES_MAX);
-  const cells = shown.map((day) => cellsOf(day, indices));
+  const cells = shown.map((day) => createCells(day, indices));
   return (
     <Section
       title={title}
@@ -60,7 +60,7 @@ export function DayHistory({
           <thead>
             <tr class="day-months" aria-hidden="true">
               <td />
-              {monthsOf(shown).map(({ month, sessions }) => (
+              {groupByMonth(shown).map(({ month, sessions }) => (
                 <td key={month} colSpan={sessions}>
                   {month}
                 </td>
@@ -70,7 +70,7 @@ export function DayHistory({
               <th scope="col">Index</th>
               {shown.map(({ date }) => (
                 <th key={date} scope="col">
-                  <a href={addressOf(date)} title={`${date} ${weekday(date)}`}>
+                  <a href={addressOf(date)} title={`${date} ${formatWeekday(date)}`}>
                     <span class="unseen">{date}</span>
                     <span aria-hidden="true">{date.slice(8)}</span>
                   </a>
@@ -82,7 +82,7 @@ export function DayHistory({
             {indices.map((index) => (
               <tr key={index}>
                 <th scope="row">
-                  <a href={indexAddress(index)}>{index}</a>
+                  <a href={formatIndexAddress(index)}>{index}</a>
                 </th>
                 {shown.map(({ date }, k) => (
                   <State key={date} date={date} cell={cells[k]!.get(index)!} />
@@ -97,7 +97,7 @@ export function DayHistory({
 }
 
 /** Returns the months of the sessions, each with its number of sessions. */
-function monthsOf(
+function groupByMonth(
   days: readonly ScheduleDaySummary[],
 ): readonly { readonly month: string; readonly sessions: number }[] {
   const counts = new Map<string, number>();
@@ -117,12 +117,12 @@ function State({ date, cell: { text, kind, reason } }: { readonly date: string; 
 }
 
 /** Returns the state of each index. On a day that was skipped or missed, all indices have the state of the day. */
-function cellsOf(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
+function createCells(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
   if (day.state === 'skipped' || day.state === 'missed') {
     const cell = { ...describeDay(day), reason: day.reason ?? '' };
     return new Map(indices.map((index) => [index, cell]));
   }
   return new Map(
-    indexStates(day, indices).map(({ index, state, reason }) => [index, { ...INDEX_STATES[state], reason }]),
+    createIndexStates(day, indices).map(({ index, state, reason }) => [index, { ...INDEX_STATES[state], reason }]),
   );
 }

@@ -1,25 +1,25 @@
 import type { Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
-import { Badge, type Kind } from '../../components/badge.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { addQuery, addressOf } from '../../state/place.js';
-import { governanceAddress, indexAddress } from '../../words/addresses.js';
-import { duration, moment } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { addQuery, formatAddress } from '../../state/place.js';
+import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
+import { formatDuration, formatMoment } from '../../words/dates.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import { DayDecision } from './day-decision.js';
 import {
-  heldSince,
+  listBlockedSince,
   INDEX_STATES,
-  indexStates,
+  createIndexStates,
   openStep,
   findOwnReason,
   describeDay,
   type IndexState,
-  type ShownState,
+  type StateLabel,
 } from './day-states.js';
 import { Deliveries } from './deliveries.js';
 import { checkWords, stepWords } from './step-words.js';
@@ -46,7 +46,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
             <h3>Indices</h3>
             <Entries
               label="Indices"
-              entries={statesOf(found, schedule.indices).map((one) => indexEntry(one, findOwnReason(found)))}
+              entries={createStates(found, schedule.indices).map((one) => createIndexEntry(one, findOwnReason(found)))}
             />
             <h3>Steps</h3>
             <Entries label="Steps" entries={found.steps.map(stepEntry)} />
@@ -62,19 +62,22 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   );
 }
 
-function statesOf(day: ScheduleDay, indices: readonly string[]): readonly IndexState[] {
+function createStates(day: ScheduleDay, indices: readonly string[]): readonly IndexState[] {
   const step = openStep(day);
-  return indexStates({ ...day, step: step?.type ?? null }, indices, step?.message);
+  return createIndexStates({ ...day, step: step?.type ?? null }, indices, step?.message);
 }
 
 /** Renders links to the registers with the decisions about the day and its results. */
 function Records({ schedule, date }: { readonly schedule: string; readonly date: string }) {
   const links = [
-    [addressOf(governanceAddress('judgements'), { 'judgements.q': `${schedule} ${date}` }), 'Judgements of the day'],
-    [governanceAddress('errors'), 'Register of errors'],
-    [governanceAddress('clients'), 'Clients'],
-    [addressOf(governanceAddress('audit'), { from: date }), `Audit log from ${date}`],
-    [addressOf('/console/approvals', { state: 'all', 'approvals.q': date }), 'Approvals'],
+    [
+      formatAddress(formatGovernanceAddress('judgements'), { 'judgements.q': `${schedule} ${date}` }),
+      'Judgements of the day',
+    ],
+    [formatGovernanceAddress('errors'), 'Register of errors'],
+    [formatGovernanceAddress('clients'), 'Clients'],
+    [formatAddress(formatGovernanceAddress('audit'), { from: date }), `Audit log from ${date}`],
+    [formatAddress('/console/approvals', { state: 'all', 'approvals.q': date }), 'Approvals'],
   ] as const;
   return (
     <>
@@ -91,7 +94,7 @@ function Records({ schedule, date }: { readonly schedule: string; readonly date:
 }
 
 function DayFacts({ day }: { readonly day: ScheduleDay }) {
-  const earlier = heldSince(day);
+  const earlier = listBlockedSince(day);
   return (
     <Facts
       facts={[
@@ -100,11 +103,11 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
         ['Reason', findOwnReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
-        ['Due', moment(day.due_at)],
-        ['Ended', day.finished_at === null ? null : moment(day.finished_at)],
-        ['Next attempt', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
+        ['Due', formatMoment(day.due_at)],
+        ['Ended', day.finished_at === null ? null : formatMoment(day.finished_at)],
+        ['Next attempt', day.next_attempt_at === null ? null : formatMoment(day.next_attempt_at)],
         ['Begun by', day.author],
-        ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(waiverWords).join(', ')],
+        ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(formatWaiver).join(', ')],
       ]}
     />
   );
@@ -121,18 +124,18 @@ const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
   </span>
 );
 
-const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
+const StateBadge = ({ text, kind }: StateLabel) => <Badge kind={kind}>{text}</Badge>;
 
 /** Formats a waiver as its check and, if it is not for all, the index or security: `Unexplained moves (CORE)`. */
-function waiverWords({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
+function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
   const of = [index, identifier].filter(Boolean).join(', ');
   return of === '' ? checkWords(check) : `${checkWords(check)} (${of})`;
 }
 
 /** Renders an index. The reason of the day is not repeated. */
-const indexEntry = ({ index, state, step, reason }: IndexState, ofDay: string | null): Entry => ({
+const createIndexEntry = ({ index, state, step, reason }: IndexState, ofDay: string | null): Entry => ({
   key: index,
-  title: <a href={indexAddress(index)}>{index}</a>,
+  title: <a href={formatIndexAddress(index)}>{index}</a>,
   badge: <StateBadge {...INDEX_STATES[state]} />,
   aside: step === '' ? '' : stepWords(step),
   text: reason === ofDay ? '' : reason,
@@ -140,7 +143,7 @@ const indexEntry = ({ index, state, step, reason }: IndexState, ofDay: string | 
 
 type Step = ScheduleDay['steps'][number];
 
-const STEP_KINDS: Readonly<Record<Step['state'], Kind>> = {
+const STEP_KINDS: Readonly<Record<Step['state'], BadgeKind>> = {
   pending: 'plain',
   running: 'info',
   waiting: 'warning',
@@ -149,9 +152,9 @@ const STEP_KINDS: Readonly<Record<Step['state'], Kind>> = {
 };
 
 /** Returns the displayed state of a step. A completed step may still have blocked some indices. */
-const stepState = ({ state, held, indices }: Step): ShownState =>
+const stepState = ({ state, held, indices }: Step): StateLabel =>
   state === 'done' && held > 0
-    ? { text: `${count(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' }
+    ? { text: `${formatCount(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' }
     : { text: state, kind: STEP_KINDS[state] };
 
 function stepEntry(step: Step, at: number): Entry {
@@ -160,7 +163,7 @@ function stepEntry(step: Step, at: number): Entry {
     key: `${at} ${type}`,
     title: `${at + 1}. ${stepWords(type)}`,
     badge: <StateBadge {...stepState(step)} />,
-    aside: `${countValues(attempts, 'attempt')}, ${duration(ms / 1000)}`,
+    aside: `${countValues(attempts, 'attempt')}, ${formatDuration(ms / 1000)}`,
     text: (
       <>
         {message}
@@ -170,7 +173,7 @@ function stepEntry(step: Step, at: number): Entry {
             <ul>
               {log.map(({ at: time, message: line }, k) => (
                 <li key={k}>
-                  {moment(time)} {line}
+                  {formatMoment(time)} {line}
                 </li>
               ))}
             </ul>

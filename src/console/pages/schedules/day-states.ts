@@ -16,12 +16,12 @@ const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
 };
 
 /** A state as it is displayed, with the kind of its badge. */
-export interface ShownState {
+export interface StateLabel {
   readonly text: string;
   readonly kind: Kind;
 }
 
-const AWAITED: ShownState = { text: 'awaits approval', kind: 'warning' };
+const APPROVAL_STATE: StateLabel = { text: 'awaits approval', kind: 'warning' };
 
 /** Returns true if an index only waits for an approval, without an error. */
 const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPROVAL_REQUIRED';
@@ -32,25 +32,27 @@ const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPR
 export const findOwnReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
   reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
 
-const HELD: ShownState = { text: 'held back', kind: 'bad' };
+const BLOCKED_STATE: StateLabel = { text: 'held back', kind: 'bad' };
 
 /** Returns the earlier days whose findings block indices, in ascending order. */
-export const heldSince = ({ date, held }: Pick<Day, 'date' | 'held'>): readonly string[] =>
+export const listBlockedSince = ({ date, held }: Pick<Day, 'date' | 'held'>): readonly string[] =>
   [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
 
 /** Returns the first earlier day whose findings require a decision before the indices of a day continue. */
-export const decidedFirst = ({ date, held }: Pick<Day, 'date' | 'held'>): string | undefined =>
-  heldSince({ date, held: held.filter((index) => !isAwaited(index)) })[0];
+export const findFirstDecision = ({ date, held }: Pick<Day, 'date' | 'held'>): string | undefined =>
+  listBlockedSince({ date, held: held.filter((index) => !isAwaited(index)) })[0];
 
 /**
  * Returns the displayed state of a day. A day with indices that only wait for approval is not shown as blocked, and a
  * day that only waits for the decision about an earlier day is shown as held back.
  */
-export function describeDay({ date, state, reason, held }: Day): ShownState {
+export function describeDay({ date, state, reason, held }: Day): StateLabel {
   if (state !== 'blocked' && state !== 'waiting') return { text: state, kind: DAY_KINDS[state] };
-  if (held.length > 0 && held.every(isAwaited) && findOwnReason({ reason, held }) === null) return AWAITED;
+  if (held.length > 0 && held.every(isAwaited) && findOwnReason({ reason, held }) === null) return APPROVAL_STATE;
   const hasOwn = held.some((index) => index.since === date && !isAwaited(index));
-  return !hasOwn && decidedFirst({ date, held }) !== undefined ? HELD : { text: state, kind: DAY_KINDS[state] };
+  return !hasOwn && findFirstDecision({ date, held }) !== undefined
+    ? BLOCKED_STATE
+    : { text: state, kind: DAY_KINDS[state] };
 }
 
 /** Returns true if a day needs a decision about its figures. */
@@ -64,15 +66,15 @@ export interface IndexState {
   readonly reason: string;
 }
 
-export const INDEX_STATES: Readonly<Record<IndexState['state'], ShownState>> = {
+export const INDEX_STATES: Readonly<Record<IndexState['state'], StateLabel>> = {
   blocked: { text: 'blocked', kind: 'bad' },
-  awaited: AWAITED,
+  awaited: APPROVAL_STATE,
   waiting: { text: 'waiting', kind: 'warning' },
   done: { text: 'done', kind: 'good' },
 };
 
 /** Sort order of the states: states that need a decision come first. */
-const ORDER = Object.keys(INDEX_STATES);
+const STATE_ORDER = Object.keys(INDEX_STATES);
 
 /** Returns the first step of a day that is not done. */
 export const openStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] | undefined =>
@@ -82,20 +84,20 @@ export const openStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] |
  * Returns the state of a held index. An index blocked by an earlier day needs a decision about that day, even if the
  * current day waits for something else.
  */
-function heldState(index: HeldIndex, { date, state }: Pick<Day, 'date' | 'state'>): IndexState['state'] {
+function getBlockedState(index: HeldIndex, { date, state }: Pick<Day, 'date' | 'state'>): IndexState['state'] {
   if (isAwaited(index)) return 'awaited';
   const isOwn = index.since === date || index.code === 'STORE_UNAVAILABLE';
   return state === 'waiting' && isOwn ? 'waiting' : 'blocked';
 }
 
-const heldReason = ({ since, reason }: HeldIndex, { date }: Pick<Day, 'date'>): string =>
+const formatBlockedReason = ({ since, reason }: HeldIndex, { date }: Pick<Day, 'date'>): string =>
   since < date ? `Since ${since}: ${reason}` : reason;
 
 /**
  * Returns the states of all indices on a day: held indices with their reasons first, then waiting indices, then
  * completed ones.
  */
-export function indexStates(
+export function createIndexStates(
   day: Day & Pick<ScheduleDaySummary, 'step'>,
   indices: readonly string[],
   message = '',
@@ -106,10 +108,12 @@ export function indexStates(
   const states = indices.map((index): IndexState => {
     const found = held.get(index);
     if (found !== undefined) {
-      return { index, state: heldState(found, day), step: found.step, reason: heldReason(found, day) };
+      return { index, state: getBlockedState(found, day), step: found.step, reason: formatBlockedReason(found, day) };
     }
     if (!isOpen) return { index, state: 'done', step: '', reason: '' };
     return { index, state: 'waiting', step: day.step ?? '', reason: day.reason ?? message };
   });
-  return states.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || (a.index < b.index ? -1 : 1));
+  return states.toSorted(
+    (a, b) => STATE_ORDER.indexOf(a.state) - STATE_ORDER.indexOf(b.state) || (a.index < b.index ? -1 : 1),
+  );
 }

@@ -9,13 +9,13 @@ import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import type { PageProps } from '../../state/page-props.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count, NONE } from '../../words/numbers.js';
+import { formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
 import { DayPanel } from './day-panel.js';
 import { isBlocked, describeDay } from './day-states.js';
@@ -40,7 +40,7 @@ export function DaysPage({ params }: PageProps) {
           </>
         )
       }
-      actions={may('write') && <LinkButton href={`${scheduleAddress(id)}/edit`}>Edit</LinkButton>}
+      actions={may('write') && <LinkButton href={`${formatScheduleAddress(id)}/edit`}>Edit</LinkButton>}
     >
       <Answered resource={schedule} what="the schedule">
         {(found) => <Days key={id} schedule={found} />}
@@ -49,13 +49,13 @@ export function DaysPage({ params }: PageProps) {
   );
 }
 
-const LISTED = 260;
+const LISTED_MAX = 260;
 
 function Days({ schedule }: { readonly schedule: Schedule }) {
   const { schedule_id: id } = schedule;
-  const open = parameter('day');
+  const open = getParameter('day');
   const days = useResource(`days ${id}`, (signal) =>
-    service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED }, signal }),
+    service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED_MAX }, signal }),
   );
   return (
     <>
@@ -69,7 +69,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
               <Table
                 label="days"
                 name="days"
-                columns={rows.some(({ is_late: isLate }) => isLate) ? COLUMNS : PUNCTUAL}
+                columns={rows.some(({ is_late: isLate }) => isLate) ? COLUMNS : COLUMNS_WITHOUT_LATENESS}
                 rows={rows}
                 keyOf={({ date }) => date}
                 searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
@@ -103,15 +103,19 @@ function Summary({ rows, next }: SummaryProps) {
     <Metrics
       label="Days of the schedule"
       metrics={[
-        { term: 'Next day begins', value: next === null ? NONE : moment(next.due_at), note: next?.date ?? '' },
-        { term: 'Done', value: count(countOf('done')), note: `of ${count(rows.length)} days` },
-        { term: 'Blocked', value: count(blocked), kind: blocked > 0 ? 'down' : '' },
+        {
+          term: 'Next day begins',
+          value: next === null ? MISSING_TEXT : formatMoment(next.due_at),
+          note: next?.date ?? '',
+        },
+        { term: 'Done', value: formatCount(countOf('done')), note: `of ${formatCount(rows.length)} days` },
+        { term: 'Blocked', value: formatCount(blocked), kind: blocked > 0 ? 'down' : '' },
         {
           term: 'Waiting or held back',
-          value: count(countOf('waiting') + countOf('awaits approval') + countOf('held back')),
+          value: formatCount(countOf('waiting') + countOf('awaits approval') + countOf('held back')),
         },
-        { term: 'Skipped or missed', value: count(countOf('skipped') + countOf('missed')) },
-        { term: 'Late', value: count(late), help: 'Days that ended after their deadline' },
+        { term: 'Skipped or missed', value: formatCount(countOf('skipped') + countOf('missed')) },
+        { term: 'Late', value: formatCount(late), help: 'Days that ended after their deadline' },
       ]}
     />
   );
@@ -129,7 +133,7 @@ function Plan({ schedule }: { readonly schedule: Schedule }) {
           'Indices',
           <span class="schedule-indices">
             {indices.map((id) => (
-              <a key={id} href={indexAddress(id)}>
+              <a key={id} href={formatIndexAddress(id)}>
                 {id}
               </a>
             ))}
@@ -200,9 +204,9 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     width: 172,
     priority: 4,
     value: (row) => row.finished_at ?? '',
-    show: (row) => (row.finished_at === null ? '–' : moment(row.finished_at)),
+    show: (row) => (row.finished_at === null ? '–' : formatMoment(row.finished_at)),
   },
 ];
 
 /** Columns of days of which none is late. */
-const PUNCTUAL = COLUMNS.filter(({ id }) => id !== 'late');
+const COLUMNS_WITHOUT_LATENESS = COLUMNS.filter(({ id }) => id !== 'late');

@@ -2,10 +2,10 @@ import type { DeliveryRecord } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Entries, type Entry } from '../../components/entries.js';
-import { moment } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 
-type Sent = DeliveryRecord['files'][number] & { readonly client: string };
+type SentDelivery = DeliveryRecord['files'][number] & { readonly client: string };
 
 interface DeliveriesProps {
   readonly records: readonly DeliveryRecord[];
@@ -17,9 +17,11 @@ interface DeliveriesProps {
 
 /** Renders the delivered files by client and target, with the log of delivery attempts. */
 export function Deliveries({ records, empty, isBrief = false }: DeliveriesProps) {
-  const rows = records.flatMap(({ client_id: client, files }) => files.map((file): Sent => ({ ...file, client })));
+  const rows = records.flatMap(({ client_id: client, files }) =>
+    files.map((file): SentDelivery => ({ ...file, client })),
+  );
   if (rows.length === 0) return <EmptyState title="Nothing was delivered">{empty}</EmptyState>;
-  const entries = <Entries label="Deliveries" entries={rows.map(sentEntry)} />;
+  const entries = <Entries label="Deliveries" entries={rows.map(createSentEntry)} />;
   if (isBrief) return entries;
   const log = records.flatMap(({ client_id: client, log: lines }) => lines.map((line) => ({ ...line, client })));
   return (
@@ -29,7 +31,7 @@ export function Deliveries({ records, empty, isBrief = false }: DeliveriesProps)
       <ul>
         {log.map(({ at, client, target, path, message }) => (
           <li key={`${at} ${client} ${target} ${path}`}>
-            {moment(at)} {client}/{target} {path}: {message}
+            {formatMoment(at)} {client}/{target} {path}: {message}
           </li>
         ))}
       </ul>
@@ -37,7 +39,7 @@ export function Deliveries({ records, empty, isBrief = false }: DeliveriesProps)
   );
 }
 
-const sentEntry = ({ client, target, path, state, attempts }: Sent): Entry => ({
+const createSentEntry = ({ client, target, path, state, attempts }: SentDelivery): Entry => ({
   key: `${client} ${target} ${path}`,
   title: path,
   badge: <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'warning'}>{state}</Badge>,

@@ -4,24 +4,24 @@ import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { ReadOnly } from '../../components/form/read-only.js';
-import { rowsIn } from '../../components/form/row-list.js';
+import { listRows } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import type { PageProps } from '../../state/page-props.js';
-import { go, parameter } from '../../state/place.js';
+import { navigate, getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { scheduleAddress } from '../../words/addresses.js';
+import { formatScheduleAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StepList } from './step-list.js';
 
 /** Page of a schedule's plan: its indices, time and steps. */
 export function SchedulePage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const index = parameter('index');
+  const index = getParameter('index');
   const opened = useResource(
     `schedule ${id} ${index}`,
-    (signal) => (id === null ? newSchedule(index, signal) : load(id, signal)),
+    (signal) => (id === null ? createSchedule(index, signal) : load(id, signal)),
     { follows: false },
   );
   return (
@@ -31,7 +31,7 @@ export function SchedulePage({ params }: PageProps) {
           title={id ?? 'New schedule'}
           above={[
             { address: '/console/schedules', text: 'Schedules' },
-            ...(id === null ? [] : [{ address: scheduleAddress(id), text: 'Days' }]),
+            ...(id === null ? [] : [{ address: formatScheduleAddress(id), text: 'Days' }]),
           ]}
           idMember="schedule_id"
           opened={first}
@@ -39,8 +39,8 @@ export function SchedulePage({ params }: PageProps) {
           reread={() => load(id ?? '')}
           save={put}
           remove={() => service.value.call('deleteSchedule', { params: { schedule_id: id ?? '' } })}
-          onSaved={(document) => go(scheduleAddress(String(document['schedule_id'])))}
-          onRemoved={() => go('/console/schedules')}
+          onSaved={(document) => navigate(formatScheduleAddress(String(document['schedule_id'])))}
+          onRemoved={() => navigate('/console/schedules')}
           onReload={opened.reload}
         >
           {(edited) => (
@@ -55,7 +55,7 @@ export function SchedulePage({ params }: PageProps) {
 }
 
 /** Returns a new schedule that runs and publishes an index. It is disabled until a user enables it. */
-async function newSchedule(index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
+async function createSchedule(index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   const { indices } = await service.value.call('listIndices', { signal });
   const first = indices.find(({ id }) => id === index) ?? indices[0];
   const document = {
@@ -92,7 +92,7 @@ function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
 /** Maximum number of indices shown as choices; above it, ids are typed. */
 const CHOICES_MAX = 40;
 const FIRST_FIELDS = ['name', 'calendar', 'at', 'enabled', 'indices'];
-const OTHERS = [
+const OTHER_FIELDS = [
   'description',
   'starts_on',
   'time_zone',
@@ -109,7 +109,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
   const exchanges = useExchanges();
-  const fields = (names: readonly string[]) => (
+  const renderFields = (names: readonly string[]) => (
     <SchemaForm
       schema="ScheduleBody"
       names={names}
@@ -139,16 +139,16 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
             isDisabled={isStored}
             onChange={(value) => set({ ...document, schedule_id: value ?? '' })}
           />
-          {fields(FIRST_FIELDS)}
+          {renderFields(FIRST_FIELDS)}
         </div>
         <details>
           <summary>First session, time zone, deadline, retries and files</summary>
-          {fields(OTHERS)}
+          {renderFields(OTHER_FIELDS)}
         </details>
       </div>
       <Section title="Steps of a day" aside="performed from top to bottom">
         <StepList
-          steps={rowsIn(document['steps'])}
+          steps={listRows(document['steps'])}
           findings={findings}
           onChange={(steps) => set({ ...document, steps })}
         />

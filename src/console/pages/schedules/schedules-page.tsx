@@ -9,15 +9,15 @@ import { Page, Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf } from '../../state/place.js';
+import { formatAddress } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress, scheduleAddress } from '../../words/addresses.js';
-import { moment, momentFigure, weekday } from '../../words/dates.js';
-import { count, NONE } from '../../words/numbers.js';
+import { formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
+import { formatMoment, createMomentFigure, formatWeekday } from '../../words/dates.js';
+import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
-import { isBlocked, findOwnReason, describeDay, type ShownState } from './day-states.js';
+import { isBlocked, findOwnReason, describeDay, type StateLabel } from './day-states.js';
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
@@ -33,7 +33,7 @@ interface Overview {
 }
 
 /** Number of latest days of each schedule that are searched for open days. */
-const EXAMINED = 20;
+const EXAMINED_DAYS = 20;
 
 /** Page of all schedules with their latest and next days. Each schedule opens to its days. */
 export function SchedulesPage() {
@@ -52,7 +52,7 @@ export function SchedulesPage() {
 }
 
 async function loadOverview(signal: AbortSignal): Promise<readonly Overview[]> {
-  const { schedules } = await service.value.call('listSchedules', { query: { days: EXAMINED }, signal });
+  const { schedules } = await service.value.call('listSchedules', { query: { days: EXAMINED_DAYS }, signal });
   return schedules.map((schedule) => {
     const { days = [], next = null } = schedule.latest ?? {};
     const open = days.filter(({ state }) => state === 'blocked' || state === 'waiting' || state === 'missed');
@@ -87,12 +87,12 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
         columns={COLUMNS}
         rows={rows}
         keyOf={({ schedule }) => schedule.schedule_id}
-        addressOf={({ schedule }) => scheduleAddress(schedule.schedule_id)}
+        addressOf={({ schedule }) => formatScheduleAddress(schedule.schedule_id)}
         searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
         height={620}
       />
       {open.length > 0 && (
-        <Section title="Open days" aside={`of the last ${EXAMINED} of each schedule, decisions first`}>
+        <Section title="Open days" aside={`of the last ${EXAMINED_DAYS} of each schedule, decisions first`}>
           <Entries label="Open days" entries={open.slice(0, OPEN_MAX).map(openEntry)} />
         </Section>
       )}
@@ -106,7 +106,7 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
             title={`Indices of ${schedule.name}`}
             schedule={schedule}
             days={days}
-            addressOf={(date) => addressOf(scheduleAddress(schedule.schedule_id), { day: date })}
+            addressOf={(date) => formatAddress(formatScheduleAddress(schedule.schedule_id), { day: date })}
           />
         ))}
     </>
@@ -129,25 +129,25 @@ function Sums({ rows }: { readonly rows: readonly Overview[] }) {
   const blocked = open.filter(isBlocked).length;
   const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
   const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
-  const begin = due === undefined ? { value: NONE, note: 'no schedule is enabled' } : momentFigure(due);
+  const begin = due === undefined ? { value: MISSING_TEXT, note: 'no schedule is enabled' } : createMomentFigure(due);
   return (
     <Metrics
       label="Days of all schedules"
       metrics={[
-        { term: 'Schedules', value: count(rows.length), note: `${enabled} enabled` },
+        { term: 'Schedules', value: formatCount(rows.length), note: `${enabled} enabled` },
         {
           term: 'Blocked days',
-          value: count(blocked),
+          value: formatCount(blocked),
           kind: blocked > 0 ? 'down' : '',
-          note: blocked > 0 ? 'need a decision' : `of the last ${EXAMINED}`,
+          note: blocked > 0 ? 'need a decision' : `of the last ${EXAMINED_DAYS}`,
         },
-        { term: 'Held back days', value: count(countOf('held back')), note: 'wait for an earlier day' },
+        { term: 'Held back days', value: formatCount(countOf('held back')), note: 'wait for an earlier day' },
         {
           term: 'Waiting days',
-          value: count(countOf('waiting') + countOf('awaits approval')),
-          note: `${count(countOf('awaits approval'))} for approval`,
+          value: formatCount(countOf('waiting') + countOf('awaits approval')),
+          note: `${formatCount(countOf('awaits approval'))} for approval`,
         },
-        { term: 'Missed days', value: count(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
+        { term: 'Missed days', value: formatCount(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
         { term: 'Next day begins', ...begin },
       ]}
     />
@@ -162,11 +162,11 @@ interface OpenDay {
   readonly day: ScheduleDaySummary;
 }
 
-const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
+const StateBadge = ({ text, kind }: StateLabel) => <Badge kind={kind}>{text}</Badge>;
 
 const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
   const { schedule_id: id, name } = schedule;
-  const address = addressOf(scheduleAddress(id), { day: day.date });
+  const address = formatAddress(formatScheduleAddress(id), { day: day.date });
   return {
     key: `${id} ${day.date}`,
     title: (
@@ -204,7 +204,7 @@ function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
             .filter(({ since }) => since === day.date)
             .map(({ index_id: index, step, reason }) => (
               <li key={index}>
-                <a href={indexAddress(index)}>{index}</a>, {stepWords(step).toLowerCase()}: {reason}
+                <a href={formatIndexAddress(index)}>{index}</a>, {stepWords(step).toLowerCase()}: {reason}
               </li>
             ))}
         </ul>
@@ -276,7 +276,7 @@ const COLUMNS: readonly Column<Overview>[] = [
     width: 130,
     priority: 3,
     value: ({ next }) => next?.due_at ?? '',
-    show: ({ next }) => (next === null ? NONE : `${weekday(next.date)} ${moment(next.due_at)}`),
+    show: ({ next }) => (next === null ? MISSING_TEXT : `${formatWeekday(next.date)} ${formatMoment(next.due_at)}`),
   },
   {
     id: 'of',

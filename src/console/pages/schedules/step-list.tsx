@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
 import { KindList } from '../../components/form/kind-list.js';
-import { rowsIn } from '../../components/form/row-list.js';
+import { listRows } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import type { Schemas } from '../../state/schemas.js';
@@ -26,13 +26,13 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
       path={['steps']}
       findings={findings}
       hidden={() => ['files']}
-      rare={RARE}
-      changesOf={() => CHANGES}
+      rare={RARE_FIELDS}
+      changesOf={() => FIELD_CHANGES}
       more={(step, at, put) =>
         step['type'] === 'export' && (
           <Files
             at={at}
-            files={rowsIn(step['files'])}
+            files={listRows(step['files'])}
             findings={findings}
             onChange={(files) => put({ ...step, files })}
           />
@@ -45,9 +45,9 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
 }
 
 /** Members that only few schedules need. */
-const RARE = ['fail_on', 'allow_partial', 'indices', 'clients'];
+const RARE_FIELDS = ['fail_on', 'allow_partial', 'indices', 'clients'];
 
-const CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORDS } };
+const FIELD_CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORDS } };
 
 const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
 
@@ -61,7 +61,7 @@ interface FilesProps {
 
 /** Renders the form of the files that a step writes for each index. */
 function Files({ at, files, findings, onChange }: FilesProps) {
-  const fileForm = (names: readonly string[], file: JsonObject, k: number) => (
+  const renderFileForm = (names: readonly string[], file: JsonObject, k: number) => (
     <SchemaForm
       schema="ExportedFileInput"
       names={names}
@@ -76,10 +76,10 @@ function Files({ at, files, findings, onChange }: FilesProps) {
       {files.map((file, k) => (
         <div key={k} class="field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
           <div>
-            {fileForm(['table', 'format', 'name'], file, k)}
+            {renderFileForm(['table', 'format', 'name'], file, k)}
             <details class="row-more">
               <summary>More settings</summary>
-              {fileForm(['indices', 'by', 'from_start', 'optional'], file, k)}
+              {renderFileForm(['indices', 'by', 'from_start', 'optional'], file, k)}
             </details>
           </div>
           <Button

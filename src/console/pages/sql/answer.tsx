@@ -10,16 +10,16 @@ import { Table } from '../../components/table/table.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { service } from '../../state/service.js';
-import { duration } from '../../words/dates.js';
-import { count, countValues, NONE } from '../../words/numbers.js';
-import { resultColumns, type Row } from './columns.js';
+import { formatDuration } from '../../words/dates.js';
+import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
+import { createResultColumns, type Row } from './columns.js';
 import type { AnsweredQuery } from './sql-page.js';
 
 /** Renders the rows of a query result, and a chart of its numbers by date. Each row opens to its full values. */
 export function Answer({ query, result, seconds }: AnsweredQuery) {
   const { columns, data, rows, truncated } = result;
   const listed = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
-  const shown = useMemo(() => resultColumns(result), [result]);
+  const shown = useMemo(() => createResultColumns(result), [result]);
   const [open, setOpen] = useState<Row | null>(null);
   const row = open !== null && listed.includes(open) ? open : null;
   return (
@@ -28,8 +28,8 @@ export function Answer({ query, result, seconds }: AnsweredQuery) {
       aside={
         <>
           <span>
-            {countValues(rows, 'row')} of {countValues(columns.length, 'column')} in {duration(seconds)}
-            {truncated && `; only the first ${count(data.length)} are shown`}
+            {countValues(rows, 'row')} of {countValues(columns.length, 'column')} in {formatDuration(seconds)}
+            {truncated && `; only the first ${formatCount(data.length)} are shown`}
           </span>
           <Save query={query} />
         </>
@@ -48,8 +48,8 @@ export function Answer({ query, result, seconds }: AnsweredQuery) {
         empty="The query returns no rows."
       />
       {row !== null && (
-        <SidePanel title={`Row ${count(row.no + 1)}`} onClose={() => setOpen(null)}>
-          <Facts facts={columns.map(({ name }, k) => [name, wholeText(row.values[k] ?? null)])} />
+        <SidePanel title={`Row ${formatCount(row.no + 1)}`} onClose={() => setOpen(null)}>
+          <Facts facts={columns.map(({ name }, k) => [name, formatWholeText(row.values[k] ?? null)])} />
         </SidePanel>
       )}
     </Section>
@@ -57,7 +57,7 @@ export function Answer({ query, result, seconds }: AnsweredQuery) {
 }
 
 /** Returns the text of a value without rounding. */
-const wholeText = (value: string | number | null): string => (value === null ? NONE : String(value));
+const formatWholeText = (value: string | number | null): string => (value === null ? MISSING_TEXT : String(value));
 
 /** File formats for the download of all rows. */
 const FILES = [

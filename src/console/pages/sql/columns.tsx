@@ -1,7 +1,7 @@
 import type { SqlResult } from '#clients/typescript/divisor.js';
 import type { Column } from '../../components/table/columns.js';
-import { moment } from '../../words/dates.js';
-import { count, decimal, figure, NONE } from '../../words/numbers.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 
 export type Values = SqlResult['data'][number];
 type Value = Values[number];
@@ -12,19 +12,19 @@ export interface Row {
 }
 
 /** Maximum number of rows from which the format of a column is determined. */
-const SAMPLE = 500;
+const SAMPLE_ROWS = 500;
 
 /** Width of a character, padding of a cell, and minimum and maximum width of a column, in pixels. */
-const CHARACTER = 7.4;
-const AROUND = 26;
+const CHARACTER_WIDTH = 7.4;
+const CELL_PADDING = 26;
 const WIDTH_MIN = 64;
 const WIDTH_MAX = 300;
 
 /** Returns the columns of a result. Each column is as wide as its content and has a fixed number of decimals. */
-export function resultColumns({ columns, data }: SqlResult): readonly Column<Row>[] {
-  const sample = data.slice(0, SAMPLE);
+export function createResultColumns({ columns, data }: SqlResult): readonly Column<Row>[] {
+  const sample = data.slice(0, SAMPLE_ROWS);
   return columns.map(({ name, type }, k): Column<Row> => {
-    const write = writerOf(
+    const write = createWriter(
       name,
       sample.map((row) => row[k] ?? null),
     );
@@ -32,7 +32,7 @@ export function resultColumns({ columns, data }: SqlResult): readonly Column<Row
     return {
       id: `c${k}`,
       title: name,
-      width: Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, Math.ceil(longest * CHARACTER) + AROUND)),
+      width: Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, Math.ceil(longest * CHARACTER_WIDTH) + CELL_PADDING)),
       ...(type === 'number' || type === 'count' ? { align: 'right' as const } : {}),
       value: ({ values }) => values[k] ?? null,
       show: ({ values }) => write(values[k] ?? null),
@@ -40,7 +40,7 @@ export function resultColumns({ columns, data }: SqlResult): readonly Column<Row
   });
 }
 
-type Write = (value: Value) => string;
+type CellWriter = (value: Value) => string;
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/;
 
@@ -48,28 +48,28 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/;
  * Returns the formatter of a column. Times are converted to the time zone of the browser; all numbers of a column have
  * the same number of decimals.
  */
-function writerOf(name: string, values: readonly Value[]): Write {
+function createWriter(name: string, values: readonly Value[]): CellWriter {
   const known = values.filter((value) => value !== null);
   const numbers = known.filter((value) => typeof value === 'number');
   if (numbers.length === 0) {
     const areTimes = known.length > 0 && known.every((value) => TIMESTAMP.test(String(value)));
-    return (value) => (value === null ? NONE : areTimes ? timeText(String(value)) : String(value));
+    return (value) => (value === null ? MISSING_TEXT : areTimes ? formatTime(String(value)) : String(value));
   }
-  const writeNumber = numberWriter(name, numbers);
-  return (value) => (typeof value === 'number' ? writeNumber(value) : (value ?? NONE));
+  const writeNumber = createNumberWriter(name, numbers);
+  return (value) => (typeof value === 'number' ? writeNumber(value) : (value ?? MISSING_TEXT));
 }
 
 /** Formats a timestamp in the time zone of the browser. A timestamp without a zone is interpreted as UTC. */
-const timeText = (text: string): string => {
+const formatTime = (text: string): string => {
   const iso = text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
-  return moment(/Z|[+-]\d\d:\d\d$/.test(iso) ? iso : `${iso}Z`);
+  return formatMoment(/Z|[+-]\d\d:\d\d$/.test(iso) ? iso : `${iso}Z`);
 };
 
-function numberWriter(name: string, numbers: readonly number[]): (value: number) => string {
+function createNumberWriter(name: string, numbers: readonly number[]): (value: number) => string {
   if (numbers.every((value) => Number.isInteger(value)))
-    return /year|month/i.test(name) ? (value) => String(value) : (value) => count(value);
+    return /year|month/i.test(name) ? (value) => String(value) : (value) => formatCount(value);
   const largest = Math.max(...numbers.map(Math.abs));
-  if (largest >= 1e15 || largest < 1e-4) return (value) => figure(value);
+  if (largest >= 1e15 || largest < 1e-4) return (value) => formatFigure(value);
   const digits = largest >= 1000 ? 2 : largest >= 1 ? 4 : 6;
-  return (value) => (Number.isInteger(value) && value === 0 ? '0' : decimal(value, digits));
+  return (value) => (Number.isInteger(value) && value === 0 ? '0' : formatDecimal(value, digits));
 }

@@ -16,7 +16,7 @@ const { items, set } = createStoredList<PastQuery>('divisor.sql', QUERIES_MAX);
 export const pastQueries = items;
 
 /** Adds a query to the history. An earlier query with the same text is removed. */
-export const noteQuery = (past: PastQuery): void =>
+export const addQuery = (past: PastQuery): void =>
   set([...items.peek().filter(({ query }) => query !== past.query), past]);
 
 export const forgetQueries = (): void => set([]);

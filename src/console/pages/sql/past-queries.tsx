@@ -1,5 +1,5 @@
 import { Menu } from '../../components/menu.js';
-import { duration, moment } from '../../words/dates.js';
+import { formatDuration, formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { forgetQueries, pastQueries } from './history.js';
 
@@ -15,7 +15,7 @@ export function PastQueries({ onChoose }: { readonly onChoose: (query: string) =
             <button type="button" title={query} onClick={() => onChoose(query)}>
               <code>{query.replaceAll(/\s+/g, ' ')}</code>
               <span class="quiet">
-                {moment(at)} · {countValues(rows, 'row')} in {duration(seconds)}
+                {formatMoment(at)} · {countValues(rows, 'row')} in {formatDuration(seconds)}
               </span>
             </button>
           </li>

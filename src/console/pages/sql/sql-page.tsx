@@ -2,31 +2,34 @@ import type { SqlResult } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
-import { lazy } from '../../components/lazy.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { Answer } from './answer.js';
 import { EXAMPLES } from './examples.js';
-import { noteQuery } from './history.js';
+import { addQuery } from './history.js';
 import { PastQueries } from './past-queries.js';
-import { tablesOf, Views } from './views.js';
+import { readTables, Views } from './views.js';
 import './sql.css';
 
-const SqlEditor = lazy('the editor', async () => (await import('../../components/code/sql-editor.js')).SqlEditor);
+const SqlEditor = createLazyComponent(
+  'the editor',
+  async () => (await import('../../components/code/sql-editor.js')).SqlEditor,
+);
 
 /** Tables for completion before the views are loaded. */
-const NONE = {};
+const NO_TABLES = {};
 
 /** Page for SQL queries over runs, prices and reference data, with a list of the views. */
 export function SqlPage() {
-  const asked = parameter('q');
+  const asked = getParameter('q');
   const [query, setQuery] = useState(asked ?? EXAMPLES[0]!.query); // there is at least one example
-  const views = useResource('sql views', tablesOf);
+  const views = useResource('sql views', readTables);
   const { result, trouble, isRunning, run, stop } = useQuery();
   const [isSent, setSent] = useState(asked !== null);
   // Without a query in the address, the page opens with the result of the first example, which the history omits.
@@ -43,7 +46,7 @@ export function SqlPage() {
     setQuery(text);
     send(text);
   };
-  const marks = useMemo(() => (trouble === null ? [] : marksOf(trouble)), [trouble]);
+  const marks = useMemo(() => (trouble === null ? [] : createMarks(trouble)), [trouble]);
   return (
     <Page
       title="SQL"
@@ -56,7 +59,7 @@ export function SqlPage() {
             label="Query"
             value={query}
             lines={8}
-            tables={views.data ?? NONE}
+            tables={views.data ?? NO_TABLES}
             marks={marks}
             onChange={setQuery}
             onRun={send}
@@ -85,7 +88,7 @@ export function SqlPage() {
           <Views views={views} onChoose={(view) => choose(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
         </Section>
       </div>
-      {trouble !== null && isSent && <Problem trouble={withSentence(trouble)} />}
+      {trouble !== null && isSent && <Problem trouble={addSentence(trouble)} />}
       {isRunning && <Wait what="the result" />}
       {result !== null && <Answer {...result} />}
       {!isSent && <Beginnings onChoose={choose} />}
@@ -110,11 +113,11 @@ const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }
 );
 
 /** Returns an error with the message of its only finding in place of the general message. */
-const withSentence = (trouble: Trouble): Trouble =>
+const addSentence = (trouble: Trouble): Trouble =>
   trouble.findings.length === 1 ? { ...trouble, message: trouble.findings[0]!.message } : trouble;
 
 /** Returns the positions and messages of the errors in the query. */
-const marksOf = ({ findings }: Trouble) =>
+const createMarks = ({ findings }: Trouble) =>
   findings.flatMap(({ position, message }) => (position ? [{ at: position.start, message }] : []));
 
 /** A result with its query and duration. */
@@ -139,11 +142,11 @@ function useQuery() {
     try {
       const answer = await service.value.call('runSql', { body: { query }, signal: own.signal });
       const seconds = (performance.now() - start) / 1000;
-      if (isNoted) noteQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
+      if (isNoted) addQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
       if (running.current === own) setResult({ query, result: answer, seconds });
     } catch (thrown) {
       if (own.signal.aborted) return;
-      setTrouble(troubleOf(thrown));
+      setTrouble(createTrouble(thrown));
       setResult(null);
     } finally {
       if (running.current === own) setRunning(false);

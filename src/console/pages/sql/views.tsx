@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Reads the views and their columns. */
-export async function tablesOf(signal: AbortSignal): Promise<SqlTables> {
+export async function readTables(signal: AbortSignal): Promise<SqlTables> {
   const { data } = await service.value.call('runSql', { body: { query: COLUMNS }, signal });
   const tables: Record<string, { name: string; type: string }[]> = {};
   for (const [table, column, type] of data)

@@ -5,10 +5,10 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { go, parameter } from '../../state/place.js';
+import { navigate, getParameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import { StrategySummary } from './strategy-summary.js';
 import '../data/data.css';
@@ -17,10 +17,10 @@ import './strategies.css';
 /** Page of a strategy: a portfolio that follows an index under its own terms. */
 export function StrategyPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const followed = parameter('index');
+  const followed = getParameter('index');
   const opened = useResource(
     `strategy ${id} ${followed}`,
-    (signal) => (id === null ? newStrategy(followed, signal) : load(id, signal)),
+    (signal) => (id === null ? createStrategy(followed, signal) : load(id, signal)),
     { follows: false },
   );
   return (
@@ -28,10 +28,13 @@ export function StrategyPage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id === null ? 'New strategy' : `Edit ${id}`}
-          above={[{ address: '/', text: 'Indices' }, ...(id === null ? [] : [{ address: indexAddress(id), text: id }])]}
+          above={[
+            { address: '/', text: 'Indices' },
+            ...(id === null ? [] : [{ address: formatIndexAddress(id), text: id }]),
+          ]}
           opened={first}
           validate={async (document) =>
-            (await service.value.call('validateStrategy', { body: bodyOf(document) })).findings.filter(
+            (await service.value.call('validateStrategy', { body: createBody(document) })).findings.filter(
               ({ code }) => id === null || code !== 'DUPLICATE_ID',
             )
           }
@@ -39,16 +42,16 @@ export function StrategyPage({ params }: PageProps) {
           reread={() => load(id ?? '')}
           save={(document, write) =>
             write.ifMatch === undefined
-              ? service.value.callWithEtag('createStrategy', { body: bodyOf(document), note: write.note })
+              ? service.value.callWithEtag('createStrategy', { body: createBody(document), note: write.note })
               : service.value.callWithEtag('putStrategy', {
                   params: { strategy_id: String(document['id']) },
-                  body: bodyOf(document),
+                  body: createBody(document),
                   ...write,
                 })
           }
           remove={() => service.value.call('deleteStrategy', { params: { strategy_id: id ?? '' } })}
-          onSaved={(document) => go(indexAddress(String(document['id'])))}
-          onRemoved={() => go('/')}
+          onSaved={(document) => navigate(formatIndexAddress(String(document['id'])))}
+          onRemoved={() => navigate('/')}
           onReload={opened.reload}
         >
           {(edited) => <Form edited={edited} isStored={id !== null} />}
@@ -61,14 +64,14 @@ export function StrategyPage({ params }: PageProps) {
 type StrategyDocument = StoredStrategy['strategy'];
 
 /** Casts a draft to a request body; the service validates it. */
-const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
+const createBody = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
 async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
   const { answer, etag } = await service.value.callWithEtag('getStrategy', { params: { strategy_id: id }, signal });
   return { document: answer.strategy as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
-async function newStrategy(followed: string | null, signal: AbortSignal): Promise<OpenedDocument> {
+async function createStrategy(followed: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   const { indices } = await service.value.call('listIndices', { signal });
   const index = indices.find(({ id }) => id === followed) ?? indices[0];
   const document = {
@@ -89,7 +92,7 @@ const BENCHMARK_FIELDS = {
   price_column: { help: 'Price column of a security.' },
 };
 
-const HELP = {
+const FIELD_HELP = {
   id: { help: 'Differs from the ids of all indices.' },
   description: { help: null },
   initial_capital: { help: 'Value at the start, in the currency of the index.' },
@@ -104,16 +107,16 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
-  const choices = (ids: readonly string[] | undefined) => ({ kind: 'choice' as const, choices: ids ?? [] });
+  const createChoices = (ids: readonly string[] | undefined) => ({ kind: 'choice' as const, choices: ids ?? [] });
   const index = indices.data?.indices.find(({ id }) => id === document['index_id']);
-  const fields = (names: readonly string[]) => (
+  const renderFields = (names: readonly string[]) => (
     <SchemaForm
       schema="StrategyDocument"
       names={names}
       changes={{
-        ...HELP,
-        index_id: choices(indices.data?.indices.map(({ id }) => id)),
-        constraint_set_id: choices(sets.data?.constraint_sets.map(({ id }) => id)),
+        ...FIELD_HELP,
+        index_id: createChoices(indices.data?.indices.map(({ id }) => id)),
+        constraint_set_id: createChoices(sets.data?.constraint_sets.map(({ id }) => id)),
       }}
       fixed={isStored ? ['id'] : []}
       value={document}
@@ -126,17 +129,19 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     <>
       <StrategySummary document={document} index={index} isStored={isStored} />
       <div class="form-card strategy-groups">
-        <Section title="Portfolio">{fields(['id', 'name', 'index_id'])}</Section>
-        <Section title="Capital and costs">{fields(['initial_capital', 'exposure', 'transaction_cost_bps'])}</Section>
+        <Section title="Portfolio">{renderFields(['id', 'name', 'index_id'])}</Section>
+        <Section title="Capital and costs">
+          {renderFields(['initial_capital', 'exposure', 'transaction_cost_bps'])}
+        </Section>
         <Section title="Trading">
           <div class="field-grid is-joined">
-            {fields(['drift_tolerance', 'constraint_set_id'])}
+            {renderFields(['drift_tolerance', 'constraint_set_id'])}
             <Dates edited={edited} />
           </div>
         </Section>
         <Section title="Period and benchmark">
           <div class="field-grid is-joined">
-            {fields(['start', 'end'])}
+            {renderFields(['start', 'end'])}
             <SchemaForm
               schema="BenchmarkRef"
               names={'kind' in benchmark ? ['kind', 'id', 'price_column'] : ['kind']}
@@ -150,7 +155,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
             />
           </div>
         </Section>
-        <Section title="Notes">{fields(['description'])}</Section>
+        <Section title="Notes">{renderFields(['description'])}</Section>
       </div>
     </>
   );

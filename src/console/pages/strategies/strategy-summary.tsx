@@ -5,8 +5,15 @@ import { isWide, type Line } from '../../components/chart/series.js';
 import { Metrics } from '../../components/metrics.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { dayNumber } from '../../words/dates.js';
-import { formatAtMost, bps, change, count, NONE, percent } from '../../words/numbers.js';
+import { parseDayNumber } from '../../words/dates.js';
+import {
+  formatAtMost,
+  formatBps,
+  formatChange,
+  formatCount,
+  MISSING_TEXT,
+  formatPercent,
+} from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 
 interface StrategySummaryProps {
@@ -31,31 +38,32 @@ export function StrategySummary({ document, index, isStored }: StrategySummaryPr
     service.value.call('getOverview', { params: { index_id: id }, signal }),
   );
   if (index === undefined) return null;
-  const cost = numberIn(document['transaction_cost_bps'], 0);
+  const cost = readNumber(document['transaction_cost_bps'], 0);
   const run = overview.data;
-  const turnover = run === undefined || rebalances.data === undefined ? null : yearlyTurnover(run, rebalances.data);
+  const turnover =
+    run === undefined || rebalances.data === undefined ? null : computeYearlyTurnover(run, rebalances.data);
   return (
     <>
-      <p class="strategy-summary">{sentenceOf(document, index)}</p>
+      <p class="strategy-summary">{formatSentence(document, index)}</p>
       {run !== undefined && (
         <Metrics
           label={`Figures of ${index.id}`}
           metrics={[
             {
               term: 'Return per year',
-              value: change(run.metrics.annualised_return),
+              value: formatChange(run.metrics.annualised_return),
               note: `of ${index.id}, ${run.start} to ${run.end}`,
             },
-            { term: 'Volatility', value: percent(run.metrics.volatility), note: `of ${index.id}, per year` },
-            { term: 'Rebalances', value: count(run.rebalances), note: `the last on ${run.last_rebalance}` },
+            { term: 'Volatility', value: formatPercent(run.metrics.volatility), note: `of ${index.id}, per year` },
+            { term: 'Rebalances', value: formatCount(run.rebalances), note: `the last on ${run.last_rebalance}` },
             {
               term: 'Turnover',
-              value: percent(turnover),
+              value: formatPercent(turnover),
               note: 'one way, per year',
             },
             {
               term: 'Expected costs',
-              value: cost === 0 ? 'none' : turnover === null ? NONE : bps((2 * turnover * cost) / 1e4),
+              value: cost === 0 ? 'none' : turnover === null ? MISSING_TEXT : formatBps((2 * turnover * cost) / 1e4),
               note: 'per year, by this turnover',
               help: 'Twice the one-way turnover of the index, times the cost of a trade',
             },
@@ -104,20 +112,20 @@ function Levels({ run, own }: LevelsProps) {
 const DAYS_PER_YEAR = 365.25;
 
 /** Returns the mean one-way turnover of a run per year, without the first purchase. */
-function yearlyTurnover({ start, end }: OverviewView, { rebalances }: RebalanceList): number {
-  const years = (dayNumber(end) - dayNumber(start)) / DAYS_PER_YEAR;
+function computeYearlyTurnover({ start, end }: OverviewView, { rebalances }: RebalanceList): number {
+  const years = (parseDayNumber(end) - parseDayNumber(start)) / DAYS_PER_YEAR;
   const sum = rebalances.reduce((total, { turnover }) => total + (turnover ?? 0), 0);
   return years > 0 ? sum / years : 0;
 }
 
-const numberIn = (value: Json | undefined, otherwise: number): number =>
+const readNumber = (value: Json | undefined, otherwise: number): number =>
   typeof value === 'number' ? value : otherwise;
 
 /** Describes the terms of a strategy. */
-function sentenceOf(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
-  const capital = count(numberIn(document['initial_capital'], CAPITAL));
-  const exposure = numberIn(document['exposure'], 1);
-  const cost = numberIn(document['transaction_cost_bps'], 0);
+function formatSentence(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
+  const capital = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
+  const exposure = readNumber(document['exposure'], 1);
+  const cost = readNumber(document['transaction_cost_bps'], 0);
   const tolerance = document['drift_tolerance'];
   const { start, end, rebalance, constraint_set_id: constraints } = document;
   return [
@@ -136,4 +144,4 @@ function sentenceOf(document: JsonObject, { id, name, base_date: base, currency 
 }
 
 /** Default initial capital in the contract. */
-const CAPITAL = 1_000_000;
+const EXAMPLE_CAPITAL = 1_000_000;

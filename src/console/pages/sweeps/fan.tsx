@@ -5,7 +5,7 @@ import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.
 import type { Line } from '../../components/chart/series.js';
 import { Section } from '../../components/page.js';
 
-const NAMES: Readonly<Record<string, string>> = {
+const QUANTILE_LABELS: Readonly<Record<string, string>> = {
   '0': 'Lowest',
   '0.25': 'Lower quartile',
   '0.5': 'Median',
@@ -14,7 +14,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Colours of the quantiles. The top-ranked variant has colour 2. */
-const COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
+const QUANTILE_COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
 
 /** Renders the levels of all variants over time: their quantiles, and the top-ranked variant. */
 export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
@@ -23,9 +23,9 @@ export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
       ...(fan.first === null ? [] : [{ id: 'first', label: 'First by rank', values: fan.first, colour: 2 }]),
       ...fan.quantiles.toReversed().map(({ share, data }) => ({
         id: String(share),
-        label: NAMES[String(share)] ?? String(share),
+        label: QUANTILE_LABELS[String(share)] ?? String(share),
         values: data,
-        colour: COLOURS[String(share)] ?? 12,
+        colour: QUANTILE_COLOURS[String(share)] ?? 12,
         isDashed: share === 0 || share === 1,
       })),
     ],

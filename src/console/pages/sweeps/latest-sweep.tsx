@@ -1,11 +1,11 @@
 import type { JobStatus, SweepView } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf, go } from '../../state/place.js';
+import { formatAddress, navigate } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
-import { jobAddress } from '../../words/jobs.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatJobAddress } from '../../words/jobs.js';
 import { Fan } from './fan.js';
 import { Figures, useParameterLabels } from './sweep-figures.js';
 import { SweepMap } from './sweep-map.js';
@@ -25,13 +25,13 @@ export function LatestSweep({ job }: { readonly job: JobStatus }) {
 function Result({ view, job }: { readonly view: SweepView; readonly job: JobStatus }) {
   const told = useParameterLabels(view.index_id);
   const pointers = [...new Set(view.rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const address = jobAddress(job);
+  const address = formatJobAddress(job);
   return (
     <Section
       title={`Last sweep, of ${view.index_id}`}
       aside={
         <>
-          {moment(job.finished_at)} <a href={address}>Open</a>
+          {formatMoment(job.finished_at)} <a href={address}>Open</a>
         </>
       }
     >
@@ -44,7 +44,7 @@ function Result({ view, job }: { readonly view: SweepView; readonly job: JobStat
             rankBy={view.rank_by}
             told={told}
             identical={view.identical_variants ?? []}
-            onOpen={(variant) => go(addressOf(address, { variant: String(variant) }))}
+            onOpen={(variant) => navigate(formatAddress(address, { variant: String(variant) }))}
           />
         )}
         {view.fan && <Fan fan={view.fan} />}

@@ -1,6 +1,6 @@
 import type { SweepRow } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
-import { patchText } from './values.js';
+import { formatPatch } from './values.js';
 
 /** JSON pointers of the two parameters of a map. `down` is empty if the sweep varies only one parameter. */
 export interface MapAxes {
@@ -28,15 +28,15 @@ export function listHiddenParameters(
   return pointers
     .filter((pointer) => pointer !== across && pointer !== down)
     .map((pointer) => {
-      const values = valuesOf(rows, pointer);
+      const values = listValues(rows, pointer);
       return { pointer, values, fixed: values.find((value) => value === fixed[pointer]) ?? null };
     });
 }
 
 /** Returns the values of a parameter in the requested order. */
-export function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[] {
+export function listValues(rows: readonly SweepRow[], pointer: string): readonly string[] {
   const inOrder = rows.toSorted((a, b) => a.variant - b.variant);
-  return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => patchText(patch[pointer])))];
+  return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => formatPatch(patch[pointer])))];
 }
 
 interface Cell extends MapAxes {
@@ -54,23 +54,23 @@ export function findShownVariant(
     .filter(
       ({ patch, rank }) =>
         rank !== null &&
-        patchText(patch[across]) === column &&
-        (down === '' || patchText(patch[down]) === line) &&
-        hidden.every(({ pointer, fixed }) => fixed === null || patchText(patch[pointer]) === fixed),
+        formatPatch(patch[across]) === column &&
+        (down === '' || formatPatch(patch[down]) === line) &&
+        hidden.every(({ pointer, fixed }) => fixed === null || formatPatch(patch[pointer]) === fixed),
     )
     .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];
 }
 
 /** Last steps of the pointers to the number of selected securities and to the cap. */
-const COUNT = /\/params\/count$/;
-const CAP = /\/weighting\/cap$/;
+const COUNT_POINTER = /\/params\/count$/;
+const CAP_POINTER = /\/weighting\/cap$/;
 
 /**
  * Returns the weight of all selected securities at their cap; null for a variant that does not set both. Below 1 the
  * cap cannot be kept.
  */
-export function capacityOf(patch: SweepRow['patch']): number | null {
-  const valueAt = (end: RegExp) => Object.entries(patch).find(([pointer]) => end.test(pointer))?.[1];
-  const [count, cap] = [valueAt(COUNT), valueAt(CAP)];
+export function findCapacity(patch: SweepRow['patch']): number | null {
+  const getValueAt = (end: RegExp) => Object.entries(patch).find(([pointer]) => end.test(pointer))?.[1];
+  const [count, cap] = [getValueAt(COUNT_POINTER), getValueAt(CAP_POINTER)];
   return typeof count === 'number' && typeof cap === 'number' ? count * cap : null;
 }

@@ -1,7 +1,7 @@
 import type { RuleTypes, TypeSpec } from '#clients/typescript/divisor.js';
-import { fieldOf } from '../../components/form/field-spec.js';
-import { rowsIn } from '../../components/form/row-list.js';
-import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { createField } from '../../components/form/field-spec.js';
+import { listRows } from '../../components/form/row-list.js';
+import { isObject, getValueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import type { VariedParameter } from './values.js';
 
 /**
@@ -14,8 +14,8 @@ export function listVariedParameters(
   types: RuleTypes,
   costs: number,
 ): readonly VariedParameter[] {
-  const rules = rowsIn(valueAt(document, ['pipeline', 'selection']));
-  const weighting = valueAt(document, ['pipeline', 'weighting']);
+  const rules = listRows(getValueAt(document, ['pipeline', 'selection']));
+  const weighting = getValueAt(document, ['pipeline', 'weighting']);
   return [
     ...rules.flatMap((rule, i) =>
       listRowParameters(rule, ['pipeline', 'selection', i], types.selection, String(rule['id'] ?? `rule ${i + 1}`)),
@@ -73,13 +73,13 @@ function listRowParameters(
   const spec = specs.find(({ type }) => type === row['type']);
   const params = isObject(row['params']) ? row['params'] : {};
   return (spec?.parameters ?? [])
-    .filter((parameter) => ONE_VALUE.has(fieldOf(parameter).kind))
+    .filter((parameter) => ONE_VALUE.has(createField(parameter).kind))
     .map((parameter) => ({
-      pointer: pointerOf([...path, 'params', parameter.name]),
+      pointer: formatPointer([...path, 'params', parameter.name]),
       label: `${name}: ${parameter.label.toLowerCase()}`,
       now: params[parameter.name] ?? (parameter.default as Json | undefined),
       choices: parameter.type === 'boolean' ? ['true', 'false'] : parameter.choices,
-      unit: fieldOf(parameter).unit ?? null,
+      unit: createField(parameter).unit ?? null,
       takes: parameter.type === 'number' || parameter.type === 'integer' ? parameter.type : 'word',
       isOptional: !parameter.required,
     }));
@@ -92,9 +92,9 @@ function createVaried(
   choices: readonly string[] | null = null,
 ): VariedParameter {
   return {
-    pointer: pointerOf(path),
+    pointer: formatPointer(path),
     label,
-    now: valueAt(document, path),
+    now: getValueAt(document, path),
     choices,
     unit: null,
     takes: 'word',
@@ -106,6 +106,6 @@ function createVaried(
  * Formats a path as a JSON pointer.
  * @source RFC 6901
  */
-function pointerOf(path: Path): string {
+function formatPointer(path: Path): string {
   return ['document', ...path].map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -10,13 +10,14 @@ interface Base {
  * Returns the definition and terms of a variant.
  * @param patch values by JSON pointer (RFC 6901), as in the sweep
  */
-export function patchBase(base: Base, patch: JsonObject): Base {
+export function getPatchBase(base: Base, patch: JsonObject): Base {
   let whole: Json = { document: base.document, request: base.request };
-  for (const [pointer, value] of Object.entries(patch)) whole = setAtPointer(whole, stepsOf(pointer), value ?? null);
+  for (const [pointer, value] of Object.entries(patch))
+    whole = setAtPointer(whole, splitPointer(pointer), value ?? null);
   return whole as unknown as Base; // only existing members are replaced
 }
 
-const stepsOf = (pointer: string): readonly string[] =>
+const splitPointer = (pointer: string): readonly string[] =>
   pointer
     .split('/')
     .slice(1)

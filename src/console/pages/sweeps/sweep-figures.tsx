@@ -2,16 +2,16 @@ import type { SweepView } from '#clients/typescript/divisor.js';
 import { Metrics } from '../../components/metrics.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { count, decimal, percent } from '../../words/numbers.js';
+import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { listVariedParameters } from './parameters.js';
-import { pointerLabel, type ParameterLabels } from './values.js';
+import { formatPointer, type ParameterLabels } from './values.js';
 
 /** Probability of overfitting above which a choice is no better than a random choice. */
-export const CHANCE = 0.5;
+export const CHANCE_LEVEL = 0.5;
 
 /** Returns true if the choice of the first variant is no better than a random choice. */
-export const isOverfit = ({ overfitting }: SweepView): boolean => (overfitting?.probability ?? 0) > CHANCE;
+export const isOverfit = ({ overfitting }: SweepView): boolean => (overfitting?.probability ?? 0) > CHANCE_LEVEL;
 
 /** Renders the figures of a sweep, which show how reliable its ranking is. Sharpe ratios are annualised. */
 export function Figures({ view }: { readonly view: SweepView }) {
@@ -23,31 +23,31 @@ export function Figures({ view }: { readonly view: SweepView }) {
       metrics={[
         {
           term: 'Variants',
-          value: count(variants),
+          value: formatCount(variants),
           note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} different`,
         },
         {
           term: 'Sharpe ratio of the first',
-          value: decimal(best, 3),
-          note: `best by chance ${decimal(annualiseChance(selection, best), 3)}`,
+          value: formatDecimal(best, 3),
+          note: `best by chance ${formatDecimal(annualiseChance(selection, best), 3)}`,
           help: 'Annualised. The best of as many variants is expected to show the second value if every true Sharpe ratio is zero.',
         },
         {
           term: 'Probability of overfitting',
-          value: percent(overfitting?.probability, 1),
+          value: formatPercent(overfitting?.probability, 1),
           note: isOverfit(view) ? 'above 50%: unreliable ranking' : 'below 50% is better than chance',
           kind: isOverfit(view) ? 'down' : '',
           help: 'Share of the splits of the history in which the best variant of one half ranks in the lower half of the other',
         },
         {
           term: 'Losses out of sample',
-          value: percent(overfitting?.probability_of_loss, 1),
+          value: formatPercent(overfitting?.probability_of_loss, 1),
           note: 'of the splits',
           help: 'Share of the splits in which the chosen variant has a negative Sharpe ratio in the other half',
         },
         {
           term: 'Deflated Sharpe ratio',
-          value: percent(selection?.deflated_sharpe_ratio, 1),
+          value: formatPercent(selection?.deflated_sharpe_ratio, 1),
           note: isOverfit(view) ? 'tests the return, not the ranking' : 'probability',
           help: 'Probability that the true Sharpe ratio exceeds the best by chance. It does not test whether the first variant is better than the others.',
         },
@@ -80,5 +80,5 @@ export function useParameterLabels(id: string): ParameterLabels | undefined {
   if ((types.data === undefined && types.trouble === null) || (index.data === undefined && index.trouble === null))
     return undefined;
   const varied = isKnown ? listVariedParameters(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
-  return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
+  return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: formatPointer(pointer), unit: null };
 }

@@ -1,18 +1,18 @@
 import type { SweepFoldsView } from '#clients/typescript/divisor.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { count, decimal, percent } from '../../words/numbers.js';
-import { metricWords } from './values.js';
+import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatMetric } from './values.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
 /** Renders the out-of-sample performance of selecting the best variant of a sweep. */
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
-  const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => decimal(value, 3) : percent;
+  const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => formatDecimal(value, 3) : formatPercent;
   const outside = folds.over_paths[folds.select_by];
-  const metric = metricWords(folds.select_by);
+  const metric = formatMetric(folds.select_by);
   return (
     <Section title="Out of sample" aside={`chosen by ${metric}, ${folds.method.replaceAll('_', ' ')}`}>
       <Metrics
@@ -21,23 +21,23 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
           {
             term: 'In sample',
             value: write(folds.in_sample.mean),
-            note: `mean of ${count(folds.choices.length)} splits`,
+            note: `mean of ${formatCount(folds.choices.length)} splits`,
           },
           {
             term: 'Out of sample',
             value: write(outside.percentiles['0.5'] ?? null),
-            note: folds.paths.length === 1 ? 'one path' : `median of ${count(folds.paths.length)} paths`,
+            note: folds.paths.length === 1 ? 'one path' : `median of ${formatCount(folds.paths.length)} paths`,
           },
           {
             term: 'Nine of ten paths',
             value: `${write(outside.percentiles['0.05'] ?? null)} to ${write(outside.percentiles['0.95'] ?? null)}`,
             help: `From the 5th to the 95th percentile of the ${metric} of the paths`,
           },
-          { term: 'Losing paths', value: percent(folds.probability_of_loss) },
-          { term: 'Variants chosen', value: count(folds.chosen.length), note: chosenText(folds) },
+          { term: 'Losing paths', value: formatPercent(folds.probability_of_loss) },
+          { term: 'Variants chosen', value: formatCount(folds.chosen.length), note: formatChosen(folds) },
           {
             term: 'Left out',
-            value: `${count(folds.left_before)} and ${count(folds.left_after)}`,
+            value: `${formatCount(folds.left_before)} and ${formatCount(folds.left_after)}`,
             note: 'sessions before and after a test',
           },
         ]}
@@ -45,7 +45,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
       <Table
         label="choices by split"
         name="folds"
-        columns={columnsOf(folds, write)}
+        columns={createColumns(folds, write)}
         rows={folds.choices}
         keyOf={({ test }) => test.join('-')}
       />
@@ -54,19 +54,21 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
 }
 
 /** Describes the variant that was selected in most folds. */
-function chosenText({ chosen, choices }: SweepFoldsView): string {
+function formatChosen({ chosen, choices }: SweepFoldsView): string {
   const [first] = chosen;
-  return first === undefined ? '' : `variant ${first.variant} in ${count(first.splits)} of ${count(choices.length)}`;
+  return first === undefined
+    ? ''
+    : `variant ${first.variant} in ${formatCount(first.splits)} of ${formatCount(choices.length)}`;
 }
 
-function columnsOf({ groups }: SweepFoldsView, write: (value: number | null) => string): readonly Column<Choice>[] {
-  const spans = (positions: readonly number[]): string =>
+function createColumns({ groups }: SweepFoldsView, write: (value: number | null) => string): readonly Column<Choice>[] {
+  const formatSpans = (positions: readonly number[]): string =>
     positions.map((group) => `${groups[group]?.start ?? ''} to ${groups[group]?.end ?? ''}`).join(', ');
   return [
-    { id: 'test', title: 'Tested on', width: 220, grow: 1, value: ({ test }) => spans(test) },
+    { id: 'test', title: 'Tested on', width: 220, grow: 1, value: ({ test }) => formatSpans(test) },
     { id: 'chosen', title: 'Variant', width: 68, align: 'right', value: ({ variant }) => variant },
-    numeric({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
-    numeric({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),
+    createNumericColumn({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
+    createNumericColumn({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),
     {
       id: 'place',
       title: 'Rank',

@@ -1,21 +1,21 @@
 import type { BacktestMetrics, SweepRow } from '#clients/typescript/divisor.js';
 import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { parameter, setParameters } from '../../state/place.js';
-import { jsonIn } from '../../state/addressed.js';
+import { getParameter, setParameters } from '../../state/place.js';
+import { parseJson } from '../../state/addressed.js';
 import { labelOf } from '../../words/labels.js';
-import { medianOf } from '../../words/median.js';
-import { decimal, percent } from '../../words/numbers.js';
+import { computeMedian } from '../../words/median.js';
+import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import {
-  capacityOf,
+  findCapacity,
   listHiddenParameters,
   findShownVariant,
-  valuesOf,
+  listValues,
   type HiddenParameter,
   type MapAxes,
 } from './map-cells.js';
-import { metricWords, patchText, withUnit, type ParameterLabels } from './values.js';
+import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
 
 interface SweepMapProps {
   readonly rows: readonly SweepRow[];
@@ -40,15 +40,15 @@ const METRICS = [
  * variant.
  */
 export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: SweepMapProps) {
-  const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
-  const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
-  const metric = METRICS.find((one) => one === parameter('metric')) ?? rankBy;
-  const columns = valuesOf(rows, across);
-  const lines = down === '' ? [''] : valuesOf(rows, down);
+  const across = pointers.find((pointer) => pointer === getParameter('across')) ?? pointers[0] ?? '';
+  const down = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
+  const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
+  const columns = listValues(rows, across);
+  const lines = down === '' ? [''] : listValues(rows, down);
   const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
-  const scale = { least: Math.min(...known), middle: medianOf(known), most: Math.max(...known) };
-  const write = (value: number | null) => (metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value));
-  const fixed = jsonIn(parameter('fixed'));
+  const scale = { least: Math.min(...known), middle: computeMedian(known), most: Math.max(...known) };
+  const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
+  const fixed = parseJson(getParameter('fixed'));
   const hidden = listHiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
   const equals = new Map(identical.flatMap((group) => group.map((variant) => [variant, group] as const)));
   const findShown = (column: string, line: string) => findShownVariant(rows, { across, down, column, line, hidden });
@@ -63,7 +63,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
         data-part="Map"
         tabIndex={0}
         role="region"
-        aria-label={`${metricWords(metric)} by parameters`}
+        aria-label={`${formatMetric(metric)} by parameters`}
       >
         <table>
           <thead>
@@ -77,7 +77,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
               )}
               {columns.map((column) => (
                 <th key={column} scope="col">
-                  {textOf(rows, across, column, told)}
+                  {formatValue(rows, across, column, told)}
                 </th>
               ))}
             </tr>
@@ -85,23 +85,23 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{line === '' ? told(across).label : textOf(rows, down, line, told)}</th>
+                <th scope="row">{line === '' ? told(across).label : formatValue(rows, down, line, told)}</th>
                 {columns.map((column) => {
                   const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
-                  const remark = variant && remarkOn(variant, equals.get(variant.variant));
+                  const remark = variant && findRemark(variant, equals.get(variant.variant));
                   return (
                     <td
                       key={column}
                       class={remark?.isInfeasible === true ? 'is-infeasible' : undefined}
-                      style={{ backgroundColor: colourAt(value, scale) }}
+                      style={{ backgroundColor: getColourAt(value, scale) }}
                     >
                       {variant === undefined ? (
                         write(value)
                       ) : (
                         <button
                           type="button"
-                          title={[hiddenText(variant, hidden, told), remark?.text].filter(Boolean).join('. ')}
+                          title={[formatHidden(variant, hidden, told), remark?.text].filter(Boolean).join('. ')}
                           aria-label={[`Variant ${variant.variant}: ${write(value)}`, remark?.text]
                             .filter(Boolean)
                             .join('. ')}
@@ -131,11 +131,14 @@ interface Remark {
 }
 
 /** Describes a variant whose values have no effect because its levels equal the levels of other variants. */
-function remarkOn({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
+function findRemark({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
   if (group === undefined) return undefined;
-  const capacity = capacityOf(patch);
+  const capacity = findCapacity(patch);
   if (capacity !== null && capacity < 1)
-    return { text: `The cap cannot be kept: all securities at it hold ${percent(capacity, 0)}`, isInfeasible: true };
+    return {
+      text: `The cap cannot be kept: all securities at it hold ${formatPercent(capacity, 0)}`,
+      isInfeasible: true,
+    };
   const others = group.filter((one) => one !== variant).join(', ');
   return { text: `Identical levels to variant ${others}`, isInfeasible: false };
 }
@@ -147,7 +150,7 @@ interface RemarksProps {
 
 /** Explains the marks of cells. */
 function Remarks({ rows, equals }: RemarksProps) {
-  const remarks = rows.flatMap((row) => remarkOn(row, equals.get(row.variant)) ?? []);
+  const remarks = rows.flatMap((row) => findRemark(row, equals.get(row.variant)) ?? []);
   const capped = remarks.find(({ isInfeasible }) => isInfeasible);
   return (
     <>
@@ -170,21 +173,21 @@ interface Scale {
 }
 
 /** Intensity of the colour at the ends of the scale, in percent. */
-const STRONGEST = 55;
+const STRONGEST_PERCENT = 55;
 
 /**
  * Returns the colour of a value: blue above the median and orange below it, with an intensity that grows with the
  * distance.
  */
-function colourAt(value: number | null, { least, middle, most }: Scale): string {
+function getColourAt(value: number | null, { least, middle, most }: Scale): string {
   if (value === null) return 'transparent';
   const span = value >= middle ? most - middle : middle - least;
-  const strength = span === 0 ? 0 : Math.round((Math.abs(value - middle) / span) * STRONGEST);
+  const strength = span === 0 ? 0 : Math.round((Math.abs(value - middle) / span) * STRONGEST_PERCENT);
   return `color-mix(in srgb, var(--series-${value >= middle ? 1 : 2}) ${strength}%, transparent)`;
 }
 
 /** Positions of the legend steps between the lowest value (−1), the median (0) and the highest value (1). */
-const STEPS = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1] as const;
+const COLOUR_STEPS = [-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1] as const;
 
 interface LegendProps {
   readonly scale: Scale;
@@ -200,11 +203,11 @@ function Legend({ scale, write }: LegendProps) {
       aria-label={`Colours from ${write(least)} over the median ${write(middle)} to ${write(most)}`}
     >
       <span class="number">{write(least)}</span>
-      {STEPS.map((step) => (
+      {COLOUR_STEPS.map((step) => (
         <span
           key={step}
           class="sweep-step"
-          style={{ background: colourAt(middle + step * (step < 0 ? middle - least : most - middle), scale) }}
+          style={{ background: getColourAt(middle + step * (step < 0 ? middle - least : most - middle), scale) }}
         />
       ))}
       <span class="number">{write(most)}</span>
@@ -259,7 +262,7 @@ interface HiddenProps extends Pick<SweepMapProps, 'rows' | 'told' | 'rankBy'> {
 function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   if (hidden.length === 0) return null;
   const open = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
-  const fix = (pointer: string, value: string) => {
+  const fixParameter = (pointer: string, value: string) => {
     const chosen = hidden.map((one) => [one.pointer, one.pointer === pointer ? value : one.fixed] as const);
     const next = Object.fromEntries(chosen.filter(([, one]) => one !== null && one !== ''));
     setParameters({ fixed: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
@@ -269,7 +272,7 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
       <p class="quiet">
         {open.length === 0
           ? 'Each cell shows one variant: the other parameters are fixed.'
-          : `Each cell shows the variant that ranks first by ${metricWords(rankBy)} over ${open.join(', ')}. Fix a parameter to see one slice.`}
+          : `Each cell shows the variant that ranks first by ${formatMetric(rankBy)} over ${open.join(', ')}. Fix a parameter to see one slice.`}
       </p>
       <div class="sweep-fixed">
         {hidden.map(({ pointer, values, fixed }) => (
@@ -279,10 +282,10 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
             isLabelShown
             options={[
               { value: '', text: 'first by rank' },
-              ...values.map((value) => ({ value, text: textOf(rows, pointer, value, told) })),
+              ...values.map((value) => ({ value, text: formatValue(rows, pointer, value, told) })),
             ]}
             value={fixed ?? ''}
-            onChoose={(value) => fix(pointer, value)}
+            onChoose={(value) => fixParameter(pointer, value)}
           />
         ))}
       </div>
@@ -291,16 +294,16 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
 }
 
 /** Formats the values of the omitted parameters in the variant of a cell. */
-function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: ParameterLabels): string {
+function formatHidden({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: ParameterLabels): string {
   const values = hidden.map(({ pointer }) => {
     const { label, unit } = told(pointer);
-    return `${label} ${withUnit(patch[pointer] as Json | undefined, unit)}`; // patch values are plain JSON
+    return `${label} ${formatWithUnit(patch[pointer] as Json | undefined, unit)}`; // patch values are plain JSON
   });
   return [`Variant ${variant}`, ...values].join(', ');
 }
 
 /** Formats a parameter value with its unit. */
-function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: ParameterLabels): string {
-  const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
-  return withUnit(value as Json, told(pointer).unit); // patch values are plain JSON
+function formatValue(rows: readonly SweepRow[], pointer: string, text: string, told: ParameterLabels): string {
+  const value = rows.find(({ patch }) => pointer in patch && formatPatch(patch[pointer]) === text)?.patch[pointer];
+  return formatWithUnit(value as Json, told(pointer).unit); // patch values are plain JSON
 }

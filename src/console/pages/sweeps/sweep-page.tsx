@@ -4,25 +4,25 @@ import { JobState } from '../../components/job-state.js';
 import { Page, Section } from '../../components/page.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { jobOf } from '../../state/live.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { getJob } from '../../state/live.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
-import { jobAddress } from '../../words/jobs.js';
-import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatJobAddress } from '../../words/jobs.js';
+import { formatChange, formatCount, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
 import { Figures, isOverfit, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
-import { metricWords, patchText, withUnit, type ParameterLabels } from './values.js';
+import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
 import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
@@ -40,7 +40,7 @@ export function SweepPage({ params }: PageProps) {
       subtitle={
         view && (
           <>
-            <a href={indexAddress(view.index_id)}>{view.index_id}</a>
+            <a href={formatIndexAddress(view.index_id)}>{view.index_id}</a>
             <TermsOf request={job.data?.request} />
           </>
         )
@@ -50,7 +50,7 @@ export function SweepPage({ params }: PageProps) {
         {(first) => (
           <>
             <JobState
-              job={jobOf(`sweep:${id}`) ?? first}
+              job={getJob(`sweep:${id}`) ?? first}
               onAgain={(onRefusal) => repeatSweep(first.request, onRefusal)}
             />
             {view !== null && <Result view={view} request={requestOf(first.request)} />}
@@ -74,7 +74,7 @@ async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void
   const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
   if (job === undefined) return;
   notifyChange();
-  go(jobAddress(job));
+  navigate(formatJobAddress(job));
 }
 
 /** Returns the terms of the backtests in an accepted sweep request. */
@@ -86,7 +86,7 @@ interface ResultProps {
 }
 
 /** Sentence about variants with identical levels, which the map marks. */
-const IDENTICAL = /^Variants .*identical levels/;
+const IDENTICAL_MESSAGE = /^Variants .*identical levels/;
 
 function Result({ view, request }: ResultProps) {
   const { rows, identical_variants: identical = [] } = view;
@@ -94,8 +94,10 @@ function Result({ view, request }: ResultProps) {
   const told = useParameterLabels(view.index_id);
   // The page waits for the rule types, which supply the labels, so that it does not show pointers first.
   if (told === undefined) return <FiguresSkeleton />;
-  const sentences = (view.verdict ?? []).filter((sentence) => identical.length === 0 || !IDENTICAL.test(sentence));
-  const open = rows.find(({ variant }) => String(variant) === parameter('variant'));
+  const sentences = (view.verdict ?? []).filter(
+    (sentence) => identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence),
+  );
+  const open = rows.find(({ variant }) => String(variant) === getParameter('variant'));
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });
   return (
     <>
@@ -114,11 +116,11 @@ function Result({ view, request }: ResultProps) {
         )}
         {view.fan && <Fan fan={view.fan} />}
       </div>
-      <Section title="Ranking" aside={`by ${metricWords(view.rank_by)}`}>
+      <Section title="Ranking" aside={`by ${formatMetric(view.rank_by)}`}>
         <Table
           label="variants"
           name="variants"
-          columns={columnsOf(pointers, told)}
+          columns={createColumns(pointers, told)}
           rows={rows}
           keyOf={({ variant }) => String(variant)}
           onOpen={({ variant }) => openVariant(variant)}
@@ -154,14 +156,14 @@ function Unreliable({ view: { overfitting } }: { readonly view: SweepView }) {
   return (
     <Banner kind="warning" title="Do not choose by this ranking">
       <p>
-        In {percent(overfitting.probability, 1)} of {count(overfitting.combinations)} splits of the history, the best
-        variant of one half was in the lower half of the ranking in the other. A random choice is there in 50%.
+        In {formatPercent(overfitting.probability, 1)} of {formatCount(overfitting.combinations)} splits of the history,
+        the best variant of one half was in the lower half of the ranking in the other. A random choice is there in 50%.
       </p>
     </Banner>
   );
 }
 
-function columnsOf(pointers: readonly string[], told: ParameterLabels): readonly Column<SweepRow>[] {
+function createColumns(pointers: readonly string[], told: ParameterLabels): readonly Column<SweepRow>[] {
   const varied = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
     title: told(pointer).label,
@@ -170,15 +172,15 @@ function columnsOf(pointers: readonly string[], told: ParameterLabels): readonly
     grow: 1,
     value: ({ patch }) => {
       const value = patch[pointer];
-      return typeof value === 'number' ? value : value === undefined ? null : patchText(value);
+      return typeof value === 'number' ? value : value === undefined ? null : formatPatch(value);
     },
-    show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, told(pointer).unit), // patch values are plain JSON
+    show: ({ patch }) => pointer in patch && formatWithUnit(patch[pointer] as Json, told(pointer).unit), // patch values are plain JSON
   }));
   return [
     { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },
-    SHARPE,
+    SHARPE_COLUMN,
     ...varied,
-    ...METRICS,
+    ...METRIC_COLUMNS,
     {
       id: 'variant',
       title: 'Variant',
@@ -199,16 +201,16 @@ function columnsOf(pointers: readonly string[], told: ParameterLabels): readonly
   ];
 }
 
-const SHARPE: Column<SweepRow> = numeric({
+const SHARPE_COLUMN: Column<SweepRow> = createNumericColumn({
   id: 'sharpe',
   title: 'Sharpe',
   help: 'Sharpe ratio, annualised',
   width: 76,
   of: ({ metrics }) => metrics?.sharpe_ratio ?? null,
-  write: (value) => decimal(value, 3),
+  write: (value) => formatDecimal(value, 3),
 });
 
-const METRICS: readonly Column<SweepRow>[] = [
+const METRIC_COLUMNS: readonly Column<SweepRow>[] = [
   {
     id: 'annual',
     title: 'Annualised',
@@ -217,32 +219,32 @@ const METRICS: readonly Column<SweepRow>[] = [
     align: 'right',
     value: ({ metrics }) => metrics?.annualised_return ?? null,
     show: ({ metrics }) => (
-      <span class={signClass(metrics?.annualised_return)}>{change(metrics?.annualised_return)}</span>
+      <span class={getSignClass(metrics?.annualised_return)}>{formatChange(metrics?.annualised_return)}</span>
     ),
   },
-  numeric({
+  createNumericColumn({
     id: 'volatility',
     title: 'Volatility',
     width: 88,
     priority: 3,
     of: ({ metrics }) => metrics?.volatility ?? null,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'drawdown',
     title: 'Drawdown',
     width: 90,
     priority: 4,
     of: ({ metrics }) => metrics?.max_drawdown ?? null,
-    write: percent,
+    write: formatPercent,
   }),
-  numeric({
+  createNumericColumn({
     id: 'dsr',
     title: 'Deflated',
     help: 'Deflated Sharpe ratio',
     width: 84,
     priority: 5,
     of: (row) => row.deflated_sharpe_ratio,
-    write: percent,
+    write: formatPercent,
   }),
 ];

@@ -5,7 +5,7 @@ import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
-import { fieldsOf } from '../../components/form/schema-fields.js';
+import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import { JobTable } from '../../components/job-table.js';
@@ -14,7 +14,7 @@ import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { findLastVisit } from '../../state/recent.js';
 import { useResource } from '../../state/resource.js';
@@ -23,11 +23,11 @@ import { service, type Trouble } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
-import { newestRun, termsOf } from '../index/run-terms.js';
+import { readNewestRun, getTerms } from '../index/run-terms.js';
 import { FoldsForm } from './folds-form.js';
 import { LatestSweep } from './latest-sweep.js';
 import { listVariedParameters } from './parameters.js';
-import { findingsAt, parseValues, listValueErrors, withUnit, type VariedParameter } from './values.js';
+import { listFindingsAt, parseValues, listValueErrors, formatWithUnit, type VariedParameter } from './values.js';
 import '../designer/designer.css';
 import './sweeps.css';
 
@@ -79,7 +79,7 @@ export function SweepsPage() {
 
 /** Renders the form of a new sweep. The form is folded if there is a result, and stays open during editing. */
 function FoldedForm({ isOpen: isFirst, children }: { readonly isOpen: boolean; readonly children: ComponentChildren }) {
-  const [isOpen, setOpen] = useState(isFirst || parameter('sweep') !== null || parameter('index') !== null);
+  const [isOpen, setOpen] = useState(isFirst || getParameter('sweep') !== null || getParameter('index') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -91,11 +91,11 @@ function FoldedForm({ isOpen: isFirst, children }: { readonly isOpen: boolean; r
 }
 
 function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly types: RuleTypes }) {
-  const id = parameter('index') ?? findLastVisit(ids);
+  const id = getParameter('index') ?? findLastVisit(ids);
   const document = useResource(id === undefined ? null : `index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id ?? '' }, signal }),
   );
-  const newest = useResource(id === undefined ? null : `newest run ${id}`, (signal) => newestRun(id ?? '', signal));
+  const newest = useResource(id === undefined ? null : `newest run ${id}`, (signal) => readNewestRun(id ?? '', signal));
   const schemas = useSchemas();
   if (id === undefined) return <EmptyState title="No index yet">A sweep varies an index. Create one first.</EmptyState>;
   return (
@@ -112,7 +112,7 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
           <Answered resource={newest} what="the terms of the newest run">
             {(run) => (
               <Answered resource={schemas} what="the terms of a sweep">
-                {(all) => <SweepForm key={index.id} index={index} types={types} terms={termsIn(run, all)} />}
+                {(all) => <SweepForm key={index.id} index={index} types={types} terms={parseTerms(run, all)} />}
               </Answered>
             )}
           </Answered>
@@ -128,7 +128,7 @@ interface Axis {
   readonly text: string;
 }
 
-const RANKS = [
+const RANKING_CHOICES = [
   'sharpe_ratio',
   'total_return',
   'annualised_return',
@@ -139,15 +139,15 @@ const RANKS = [
 const AXES_MAX = 4;
 
 /** Returns the terms of the latest run that a sweep supports: all terms except the benchmark. */
-function termsIn(run: StoredRun | null, schemas: Schemas): JsonObject {
-  const known = new Set(fieldsOf(schemas, TERMS).map(({ name }) => name));
-  return Object.fromEntries(Object.entries(run === null ? {} : termsOf(run)).filter(([name]) => known.has(name)));
+function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
+  const known = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
+  return Object.fromEntries(Object.entries(run === null ? {} : getTerms(run)).filter(([name]) => known.has(name)));
 }
 
 /** Schema name of the terms. */
-const TERMS = 'SweepTerms';
+const TERMS_SCHEMA = 'SweepTerms';
 
-const axesIn = ({ axes }: JsonObject): readonly Axis[] =>
+const listAxes = ({ axes }: JsonObject): readonly Axis[] =>
   Object.entries(isObject(axes) ? axes : {}).map(([pointer, text]) => ({ pointer, text: String(text) }));
 
 interface SweepFormProps {
@@ -166,32 +166,32 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
     () => listVariedParameters(index as unknown as JsonObject, types, costs),
     [index, types, costs],
   );
-  const axes = axesIn(asked);
+  const axes = listAxes(asked);
   const put = (name: string, value: Json | undefined) => {
     setTrouble(null);
     setAsked({ ...asked, [name]: value });
   };
   const setAxes = (next: readonly Axis[]) =>
     put('axes', Object.fromEntries(next.map((one) => [one.pointer, one.text])));
-  const valuesOf = ({ pointer, text }: Axis) =>
+  const listValues = ({ pointer, text }: Axis) =>
     parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
-  const refusedOf = ({ pointer, text }: Axis): readonly Finding[] => {
+  const listRefused = ({ pointer, text }: Axis): readonly Finding[] => {
     const known = varied.find((one) => one.pointer === pointer);
     const refused = known === undefined ? [] : listValueErrors(text, known);
     return refused.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
   };
-  const variants = axes.reduce((product, axis) => product * valuesOf(axis).length, axes.length === 0 ? 0 : 1);
+  const variants = axes.reduce((product, axis) => product * listValues(axis).length, axes.length === 0 ? 0 : 1);
   const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
   const submit = async () => {
     const body: SweepRequest = {
       index_id: index.id,
       request: terms as unknown as NonNullable<SweepRequest['request']>, // the service validates the terms
-      grid: Object.fromEntries(axes.map((axis) => [axis.pointer, valuesOf(axis)])),
-      rank_by: asked['rank'] as (typeof RANKS)[number],
+      grid: Object.fromEntries(axes.map((axis) => [axis.pointer, listValues(axis)])),
+      rank_by: asked['rank'] as (typeof RANKING_CHOICES)[number],
       folds: asked['folds'] as unknown as SweepRequest['folds'], // the service validates the folds
     };
     const job = await start(() => service.value.call('startSweep', { body }), setTrouble);
-    if (job !== undefined) go(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
+    if (job !== undefined) navigate(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
   };
   return (
     <>
@@ -200,7 +200,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           key={axis.pointer}
           axis={axis}
           varied={varied.find(({ pointer }) => pointer === axis.pointer)}
-          findings={[...refusedOf(axis), ...findingsAt(trouble?.findings ?? [], axis.pointer)]}
+          findings={[...listRefused(axis), ...listFindingsAt(trouble?.findings ?? [], axis.pointer)]}
           onChange={(text) => setAxes(axes.map((own, i) => (i === k ? { ...own, text } : own)))}
           onRemove={() => setAxes(axes.filter((_, i) => i !== k))}
         />
@@ -224,7 +224,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           {Object.keys(first).length > 0 && <span class="quiet"> as in the newest run, without its benchmark</span>}
         </summary>
         <SchemaForm
-          schema={TERMS}
+          schema={TERMS_SCHEMA}
           value={terms}
           findings={trouble?.findings ?? []}
           path={['request']}
@@ -236,7 +236,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
       <div class="sweep-start">
         <Button
           kind="main"
-          disabled={variants === 0 || axes.some((axis) => refusedOf(axis).length > 0)}
+          disabled={variants === 0 || axes.some((axis) => listRefused(axis).length > 0)}
           onClick={() => void submit()}
         >
           Run {countValues(variants, 'variant')}
@@ -258,7 +258,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
     <div class="sweep-choice">
       <FieldGrid>
         <Field
-          spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
+          spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKING_CHOICES, isRequired: true }}
           value={rank}
           findings={findings.filter(({ path }) => path === 'rank_by')}
           onChange={(value) => onChange('rank', value ?? null)}
@@ -293,7 +293,7 @@ interface AxisFieldProps {
 function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProps) {
   const label = varied?.label ?? axis.pointer;
   const unit = varied?.unit ?? null;
-  const read = parseValues(axis.text, unit).map((value) => withUnit(value, unit));
+  const read = parseValues(axis.text, unit).map((value) => formatWithUnit(value, unit));
   return (
     <div class="sweep-axis">
       <Field
@@ -302,7 +302,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
           label,
           kind: 'text',
           unit,
-          help: `Values, separated by commas; now ${withUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 && findings.length === 0 ? ` Read as ${read.join(', ')}.` : ''}`,
+          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 && findings.length === 0 ? ` Read as ${read.join(', ')}.` : ''}`,
         }}
         value={axis.text}
         findings={findings}

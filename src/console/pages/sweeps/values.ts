@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { Json } from '../../words/paths.js';
-import { parseQuantity, quantityText } from '../../words/quantities.js';
+import { parseQuantity, formatQuantity } from '../../words/quantities.js';
 
 /** A parameter of a definition or its backtest that a sweep can vary. */
 export interface VariedParameter {
@@ -17,17 +17,17 @@ export interface VariedParameter {
 }
 
 /** Returns a label for a pointer that is not in the definition. Rules are counted from 1. */
-export function pointerLabel(pointer: string): string {
+export function formatPointer(pointer: string): string {
   const steps = pointer.split('/').slice(2);
   const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
   return words.map((step) => (/^\d+$/.test(step) ? `rule ${Number(step) + 1}:` : step.replaceAll('_', ' '))).join(' ');
 }
 
 /** Formats the name of a metric within a sentence: `sharpe_ratio` as `Sharpe ratio`, `total_return` as `total return`. */
-export const metricWords = (metric: string): string => metric.replaceAll('_', ' ').replace(/^sharpe/, 'Sharpe');
+export const formatMetric = (metric: string): string => metric.replaceAll('_', ' ').replace(/^sharpe/, 'Sharpe');
 
 /** Formats the value that a variant sets. */
-export function patchText(value: unknown): string {
+export function formatPatch(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);
 }
 
@@ -58,17 +58,17 @@ export function listValueErrors(
   return parseValues(text, unit).flatMap((value) => {
     if (value === null) return isOptional ? [] : ['A value is required; null is not accepted.'];
     if (choices !== null)
-      return choices.includes(String(value)) ? [] : [`${patchText(value)} is not one of ${choices.join(', ')}.`];
+      return choices.includes(String(value)) ? [] : [`${formatPatch(value)} is not one of ${choices.join(', ')}.`];
     if (takes === 'word') return [];
-    if (typeof value !== 'number') return [`${patchText(value)} is not a number.`];
+    if (typeof value !== 'number') return [`${formatPatch(value)} is not a number.`];
     return takes === 'integer' && !Number.isInteger(value) ? [`${value} is not an integer.`] : [];
   });
 }
 
 /** Formats a value with its unit: `5%` for a fraction, or `10 bps`. */
-export function withUnit(value: Json | undefined, unit: string | null): string {
+export function formatWithUnit(value: Json | undefined, unit: string | null): string {
   if (value === undefined || value === null) return 'none';
-  return typeof value === 'number' ? quantityText(value, unit) : patchText(value);
+  return typeof value === 'number' ? formatQuantity(value, unit) : formatPatch(value);
 }
 
 /** Function that returns the label and unit of the parameter at a pointer. */
@@ -78,8 +78,8 @@ export type ParameterLabels = (pointer: string) => { readonly label: string; rea
  * Returns the findings about a pointer of the grid. The path of such a finding is, for example,
  * `grid[4]/document.pipeline.selection[0].params.count`.
  */
-export const findingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
-  findings.filter(({ path }) => `${stepsOf(path).replace(/^grid\/\d+\//, 'grid/')}/`.startsWith(`grid${pointer}/`));
+export const listFindingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
+  findings.filter(({ path }) => `${formatSteps(path).replace(/^grid\/\d+\//, 'grid/')}/`.startsWith(`grid${pointer}/`));
 
 /** Replaces the separators of a path by slashes. */
-const stepsOf = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');
+const formatSteps = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');

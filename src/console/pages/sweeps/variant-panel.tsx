@@ -6,16 +6,16 @@ import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
-import { indexAddress } from '../../words/addresses.js';
-import { change, decimal, percent } from '../../words/numbers.js';
+import { showToast } from '../../state/toasts.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatChange, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { patchBase } from './patch.js';
-import { withUnit, type ParameterLabels } from './values.js';
+import { getPatchBase } from './patch.js';
+import { formatWithUnit, type ParameterLabels } from './values.js';
 
 interface VariantPanelProps {
   readonly row: SweepRow;
@@ -40,12 +40,12 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
         <Metrics
           label={`Figures of variant ${variant}`}
           metrics={[
-            { term: 'Annualised return', value: change(metrics.annualised_return) },
-            { term: 'Volatility', value: percent(metrics.volatility) },
-            { term: 'Sharpe ratio', value: decimal(metrics.sharpe_ratio) },
-            { term: 'Max drawdown', value: percent(metrics.max_drawdown) },
-            { term: 'Total return', value: change(metrics.total_return) },
-            { term: 'Costs', value: percent(costs) },
+            { term: 'Annualised return', value: formatChange(metrics.annualised_return) },
+            { term: 'Volatility', value: formatPercent(metrics.volatility) },
+            { term: 'Sharpe ratio', value: formatDecimal(metrics.sharpe_ratio) },
+            { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown) },
+            { term: 'Total return', value: formatChange(metrics.total_return) },
+            { term: 'Costs', value: formatPercent(costs) },
           ]}
         />
       )}
@@ -53,7 +53,7 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
         facts={[
           ...Object.entries(patch).map(([pointer, value]): [string, string] => {
             const { label, unit } = told(pointer);
-            return [label, withUnit(value as Json, unit)]; // patch values are plain JSON
+            return [label, formatWithUnit(value as Json, unit)]; // patch values are plain JSON
           }),
           ['Rank', row.rank === null ? 'refused' : String(row.rank)],
           ['Dates', start === null ? null : `${start} to ${end}`],
@@ -69,13 +69,13 @@ function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanel
   const save = (onRefusal: OnRefusal) =>
     attempt(async () => {
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
-      const made = patchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
+      const made = getPatchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
       const body = { ...made.document, id, name: `${document.name}, variant ${variant}` };
       await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // the service created the document
       notifyChange();
-      say('good', `The index ${id} was saved.`);
+      showToast('good', `The index ${id} was saved.`);
       if (may('run')) await runIndex(id, made.request as Parameters<typeof runIndex>[1], onRefusal);
-      go(indexAddress(id));
+      navigate(formatIndexAddress(id));
     }, onRefusal);
   return (
     <section class="variant-save" aria-label="Save as an index">

@@ -6,11 +6,11 @@ import { Select, type Option } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { change, count } from '../../words/numbers.js';
+import { formatChange, formatCount } from '../../words/numbers.js';
 import { findFreeId } from './free-id.js';
 import './templates.css';
 
@@ -49,8 +49,8 @@ const FIRST_SCREEN = 12;
 function Gallery({ templates, taken }: GalleryProps) {
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [typed, setTyped] = useState('');
-  const kind = KINDS.find(({ value }) => value === parameter('kind'))?.value ?? '';
-  const isRunnable = parameter('runs') === 'yes';
+  const kind = KINDS.find(({ value }) => value === getParameter('kind'))?.value ?? '';
+  const isRunnable = getParameter('runs') === 'yes';
   const found = templates.filter(
     (template) =>
       holdsWords(template, typed) &&
@@ -142,7 +142,7 @@ const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
 /** Describes how many templates of a group the served store supports. */
 function runnableText(cards: Templates): string {
   const runnable = cards.filter(({ can_run: canRun }) => canRun === true).length;
-  if (cards.every(({ can_run: canRun }) => canRun === null)) return count(cards.length);
+  if (cards.every(({ can_run: canRun }) => canRun === null)) return formatCount(cards.length);
   return runnable === cards.length ? `all ${runnable} can run` : `${runnable} of ${cards.length} can run`;
 }
 
@@ -175,7 +175,7 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
   useEffect(() => {
     if (isDone) onAnswer();
   }, [isDone]);
-  const use = addressOf('/console/indices/new', { template: id, id: findFreeId(template, taken) });
+  const use = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
     <li class="template" aria-busy={isFirst && isAsked && !isDone}>
@@ -209,7 +209,7 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
   return (
     <span class="template-level">
       <Sparkline values={values} label={`Level of ${title} on the served store`} />
-      {change(last / first - 1)}
+      {formatChange(last / first - 1)}
     </span>
   );
 }

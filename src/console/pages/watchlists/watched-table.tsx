@@ -2,20 +2,26 @@ import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { useRef } from 'preact/hooks';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { addSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
-import { nameAddress } from '../../words/addresses.js';
-import { compact } from '../../words/amounts.js';
-import { count, decimal, formatMoney } from '../../words/numbers.js';
-import { computeDayReturn, computeReturnOver, computeYearToDate, yearsOf, type Year } from '../names/last-year.js';
-import { parameter } from '../../state/place.js';
-import { allNames } from '../names/name-table.js';
-import { lastDate, WatchedFigures } from './watched-figures.js';
+import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatCompact } from '../../words/amounts.js';
+import { formatCount, formatDecimal, formatMoney } from '../../words/numbers.js';
+import {
+  computeDayReturn,
+  computeReturnOver,
+  computeYearToDate,
+  readYears,
+  type YearPrices,
+} from '../names/last-year.js';
+import { getParameter } from '../../state/place.js';
+import { readAllSecurities } from '../names/name-table.js';
+import { findLastDate, WatchedFigures } from './watched-figures.js';
 
 export type Security = IdentifierSearch['identifiers'][number];
 
@@ -23,7 +29,7 @@ export type Security = IdentifierSearch['identifiers'][number];
 const PRICED_MAX = 100;
 /** A security with its closes of the last year. */
 export interface Row extends Security {
-  readonly year: Year | undefined;
+  readonly year: YearPrices | undefined;
   /** True while the last year is loading. */
   readonly isAwaited: boolean;
 }
@@ -36,7 +42,7 @@ interface WatchedTableProps {
 
 /** Renders securities in the order of their watchlist, with their returns and a line chart of the last year. */
 export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
-  const names = useResource('names of the store', allNames);
+  const names = useResource('names of the store', readAllSecurities);
   return (
     <Answered resource={names} what="the securities">
       {(all) => {
@@ -63,13 +69,13 @@ interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
 function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
   const priced = securities.slice(0, PRICED_MAX);
   /** Years that were read, so that only the years of added securities are requested. */
-  const read = useRef(new Map<string, Year>());
+  const read = useRef(new Map<string, YearPrices>());
   const keyOf = ({ identifier, end }: Security) => `${identifier} ${end}`;
   const years = useResource(
     `years ${priced.map(keyOf).join(' ')}`,
     async (signal) => {
       const missing = priced.filter((security) => !read.current.has(keyOf(security)));
-      const found = await yearsOf(missing, signal);
+      const found = await readYears(missing, signal);
       for (const security of missing) {
         const year = found.get(security.identifier);
         if (year !== undefined) read.current.set(keyOf(security), year);
@@ -87,28 +93,28 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
   return (
     <>
       <WatchedFigures rows={rows} missing={missing} />
-      <p class="quiet">{orderText(rows)}</p>
+      <p class="quiet">{formatOrder(rows)}</p>
       <Table
         label="names"
         name="watched"
         columns={[
-          ...(isAwaited ? COLUMNS.map(awaited) : COLUMNS),
+          ...(isAwaited ? COLUMNS.map(createAwaitedColumn) : COLUMNS),
           ...(onRemove === undefined ? [] : [createRemoveColumn(onRemove)]),
         ]}
         rows={rows}
         keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => formatSecurityAddress(identifier)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
         height={560}
       />
       {securities.length > PRICED_MAX && (
-        <p class="quiet">Returns are read for the first {count(PRICED_MAX)} securities.</p>
+        <p class="quiet">Returns are read for the first {formatCount(PRICED_MAX)} securities.</p>
       )}
     </>
   );
 }
 
-const entryOf = (identifier: string, year: Year | undefined): readonly (readonly [string, Year])[] =>
+const entryOf = (identifier: string, year: YearPrices | undefined): readonly (readonly [string, YearPrices])[] =>
   year === undefined ? [] : [[identifier, year]];
 
 const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row> => ({
@@ -124,22 +130,22 @@ const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row>
 });
 
 /** Describes the last date of the prices and the order of the rows. */
-function orderText(rows: readonly Row[]): string {
-  const end = lastDate(rows);
-  const order = parameter('watched.sort') === null ? 'In the order of the list' : 'Sorted by a column';
+function formatOrder(rows: readonly Row[]): string {
+  const end = findLastDate(rows);
+  const order = getParameter('watched.sort') === null ? 'In the order of the list' : 'Sorted by a column';
   return `${order}${end === null ? '' : `, returns to ${end} or the last close before it`}.`;
 }
 
 /** Columns that depend on the last year. */
-const OF_YEAR: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year', 'line']);
+const YEAR_COLUMNS: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year', 'line']);
 
 /** Returns a column with outlines in place of values that are loading. */
-const awaited = (column: Column<Row>): Column<Row> =>
-  OF_YEAR.has(column.id)
+const createAwaitedColumn = (column: Column<Row>): Column<Row> =>
+  YEAR_COLUMNS.has(column.id)
     ? { ...column, show: (row) => (row.isAwaited ? <ValueSkeleton /> : (column.show ?? column.value)(row)) }
     : column;
 
-const HELP = 'With dividends, in the currency of the security';
+const RETURN_HELP = 'With dividends, in the currency of the security';
 
 const COLUMNS: readonly Column<Row>[] = [
   {
@@ -159,26 +165,26 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 112,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(formatDecimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
-  numeric({
+  createNumericColumn({
     id: 'day',
     title: '1 day',
-    help: HELP,
+    help: RETURN_HELP,
     width: 76,
     of: ({ year }) => computeDayReturn(year),
     write: addSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'month',
     title: '1 month',
-    help: HELP,
+    help: RETURN_HELP,
     width: 80,
     priority: 6,
     of: ({ year }: Row) => computeReturnOver(year, 1),
     write: addSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'ytd',
     title: 'YTD',
     help: 'Year to date, with dividends, in the currency of the security',
@@ -187,10 +193,10 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ year }) => computeYearToDate(year),
     write: addSign,
   }),
-  numeric({
+  createNumericColumn({
     id: 'year',
     title: '1 year',
-    help: HELP,
+    help: RETURN_HELP,
     width: 80,
     of: ({ year }: Row) => computeReturnOver(year, 12),
     write: addSign,
@@ -212,6 +218,6 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 4,
     align: 'right',
     value: (row) => row.market_cap,
-    show: (row) => formatMoney(compact(row.market_cap), row.currency),
+    show: (row) => formatMoney(formatCompact(row.market_cap), row.currency),
   },
 ];

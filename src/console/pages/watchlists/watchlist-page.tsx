@@ -7,13 +7,13 @@ import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { watchlistAddress } from '../../words/addresses.js';
+import { formatWatchlistAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { allNames } from '../names/name-table.js';
+import { readAllSecurities } from '../names/name-table.js';
 import { AddSecurity } from './add-security.js';
 import { WatchedTable } from './watched-table.js';
 import '../data/data.css';
@@ -46,10 +46,10 @@ export function WatchlistPage({ params }: PageProps) {
           save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
-            go(watchlistAddress(String(document['id'])));
+            navigate(formatWatchlistAddress(String(document['id'])));
             opened.reload();
           }}
-          onRemoved={() => go('/console/watchlists')}
+          onRemoved={() => navigate('/console/watchlists')}
           onReload={opened.reload}
         >
           {(edited) =>
@@ -107,7 +107,7 @@ interface StoredListProps {
 /** Renders the securities of a list, which are added and removed in the table, and the form of its other members. */
 function StoredList({ edited, list }: StoredListProps) {
   const { document, set, isChanged } = edited;
-  const names = useResource('names of the store', allNames);
+  const names = useResource('names of the store', readAllSecurities);
   const known = new Set(names.data?.map(({ identifier }) => identifier));
   const identifiers = identifiersOf(document);
   const unknown = names.data === undefined ? list.unknown : identifiers.filter((identifier) => !known.has(identifier));

@@ -6,15 +6,15 @@ import { Icon } from '../../components/icon.js';
 import { Select } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { watchlistAddress } from '../../words/addresses.js';
-import { moment } from '../../words/dates.js';
-import { count } from '../../words/numbers.js';
+import { formatWatchlistAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount } from '../../words/numbers.js';
 import { WatchedTable } from './watched-table.js';
 
 /** Number of watchlists above which the table has a search. */
@@ -47,7 +47,7 @@ export function WatchlistsPage() {
                 columns={COLUMNS}
                 rows={watchlists}
                 keyOf={({ watchlist_id: id }) => id}
-                addressOf={({ watchlist_id: id }) => watchlistAddress(id)}
+                addressOf={({ watchlist_id: id }) => formatWatchlistAddress(id)}
                 {...(watchlists.length > SEARCH_MIN && { searchIn: ({ watchlist_id: id, name }) => `${id} ${name}` })}
                 sort={{ column: 'name', direction: 'asc' }}
                 height={240}
@@ -63,7 +63,7 @@ export function WatchlistsPage() {
 
 /** Renders the securities of one watchlist with their closes. Default: the first watchlist. */
 function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
-  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // there is at least one watchlist
+  const list = lists.find(({ watchlist_id: id }) => id === getParameter('list')) ?? lists[0]!; // there is at least one watchlist
   const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
   return (
     <Section
@@ -98,7 +98,13 @@ const COLUMNS: readonly Column<Watchlist>[] = [
     show: ({ name }) => <strong>{name}</strong>,
   },
   { id: 'id', title: 'Id', width: 120, grow: 1, priority: 4, value: (row) => row.watchlist_id },
-  numeric({ id: 'names', title: 'Securities', width: 76, of: ({ identifiers }) => identifiers.length, write: count }),
+  createNumericColumn({
+    id: 'names',
+    title: 'Securities',
+    width: 76,
+    of: ({ identifiers }) => identifiers.length,
+    write: formatCount,
+  }),
   {
     id: 'unknown',
     title: 'Not in the store',
@@ -112,7 +118,7 @@ const COLUMNS: readonly Column<Watchlist>[] = [
         '–'
       ) : (
         <Badge kind="warning" title={unknown.join(', ')}>
-          {unknown.length > NAMED_MAX ? count(unknown.length) : unknown.join(', ')}
+          {unknown.length > NAMED_MAX ? formatCount(unknown.length) : unknown.join(', ')}
         </Badge>
       ),
   },
@@ -122,6 +128,6 @@ const COLUMNS: readonly Column<Watchlist>[] = [
     width: 172,
     priority: 3,
     value: (row) => row.updated_at,
-    show: (row) => moment(row.updated_at),
+    show: (row) => formatMoment(row.updated_at),
   },
 ];

@@ -6,7 +6,7 @@ import { listSecuritiesInScope } from '../scope.js';
 export const activeBounds = defineConstraintClass({
   type: 'ActiveBounds',
   label: 'Active bounds',
-  help: 'Each active weight (weight minus index weight) is between two bounds.',
+  help: 'Each active weight (weight less index weight) is between two bounds.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -16,7 +16,7 @@ const SmallGroup = defineObject(() => ({
 export const activeGroupBounds = defineConstraintClass({
   type: 'ActiveGroupBounds',
   label: 'Active group bounds',
-  help: 'The active weight of each group (weight minus index weight) is between two bounds.',
+  help: 'The active weight of each group (weight less index weight) is between two bounds.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -27,7 +27,7 @@ export const activeGroupBounds = defineConstraintClass({
     upper: createFraction({ label: 'Upper', help: 'Largest active weight of a group.' }, { least: -2 }),
     small_group: SmallGroup.nullable().default(null).meta({
       label: 'Small groups',
-      help: 'Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.',
+      help: 'Limit of groups with a small index weight: a multiple of the index weight instead of `upper`. Default: no such limit.',
       ref: 'SmallGroup',
     }),
   }).refine(...lowerAtMostUpper),

@@ -8,7 +8,7 @@ const nullableSide = z.number().nullable().default(null);
 export const beta = defineConstraintClass({
   type: 'Beta',
   label: 'Beta',
-  help: 'The beta of the portfolio to the index, from the covariance of the problem, is between two bounds.',
+  help: 'The beta of the portfolio to the index is between two bounds. It is computed from the covariance of the problem.',
   kind: 'ineq',
   unit: 'value',
   convex: true,

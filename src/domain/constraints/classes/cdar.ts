@@ -9,7 +9,7 @@ const { confidence, scenarios } = tailParams.shape;
 export const cdar = defineConstraintClass({
   type: 'CDaR',
   label: 'Conditional drawdown at risk',
-  help: 'The average of the worst historical drawdowns, from returns summed by session, is at most a limit.',
+  help: 'The average of the worst historical drawdowns is at most a limit. Drawdowns are computed from summed session returns.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -4,7 +4,7 @@ import { defineConstraintParams, createFraction, triggerAtMostSingle } from '../
 export const concentration5x10x40 = defineConstraintClass({
   type: 'Concentration5_10_40',
   label: 'Concentration 5/10/40',
-  help: 'UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`.',
+  help: 'UCITS limits: no security is above `single`, and the securities above `trigger` add up to at most `aggregate`.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
@@ -12,11 +12,12 @@ export const concentration5x10x40 = defineConstraintClass({
     single: createFraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.1),
     trigger: createFraction({
       label: 'Trigger',
-      help: 'Weight above which a security counts towards the aggregate.',
+      help: 'Weight above which a security is included in the aggregate.',
     }).default(0.05),
-    aggregate: createFraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(
-      0.4,
-    ),
+    aggregate: createFraction({
+      label: 'Aggregate',
+      help: 'Maximum total weight of the securities above the trigger.',
+    }).default(0.4),
   }).refine(...triggerAtMostSingle),
   example: { id: 'ucits', type: 'Concentration5_10_40', params: {} },
   toRows: ({ single, trigger, aggregate }) => [{ form: 'concentration', single, trigger, aggregate, member: null }],

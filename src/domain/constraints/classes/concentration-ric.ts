@@ -4,7 +4,7 @@ import { defineConstraintParams, createFraction, triggerAtMostSingle } from '../
 export const concentrationRic = defineConstraintClass({
   type: 'ConcentrationRIC',
   label: 'Concentration 25/50',
-  help: 'United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`.',
+  help: 'United States RIC limits: no security is above `single`, and the securities above `trigger` add up to at most `aggregate`.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
@@ -12,11 +12,12 @@ export const concentrationRic = defineConstraintClass({
     single: createFraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.25),
     trigger: createFraction({
       label: 'Trigger',
-      help: 'Weight above which a security counts towards the aggregate.',
+      help: 'Weight above which a security is included in the aggregate.',
     }).default(0.05),
-    aggregate: createFraction({ label: 'Aggregate', help: 'Maximum sum of the securities above the trigger.' }).default(
-      0.5,
-    ),
+    aggregate: createFraction({
+      label: 'Aggregate',
+      help: 'Maximum total weight of the securities above the trigger.',
+    }).default(0.5),
   }).refine(...triggerAtMostSingle),
   example: { id: 'ric', type: 'ConcentrationRIC', params: {} },
   toRows: ({ single, trigger, aggregate }) => [{ form: 'concentration', single, trigger, aggregate, member: null }],

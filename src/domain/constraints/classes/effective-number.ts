@@ -10,7 +10,7 @@ const toParameter = (radius: number) => 1 / (radius * radius);
 export const effectiveNumber = defineConstraintClass({
   type: 'EffectiveNumber',
   label: 'Effective number of securities',
-  help: 'The effective number of securities (one over the sum of squared weights) is at least a minimum.',
+  help: 'The effective number of securities (1 divided by the sum of squared weights) is at least a minimum.',
   kind: 'ineq',
   unit: 'count',
   convex: true,

@@ -6,7 +6,7 @@ import { listSecuritiesInScope } from '../scope.js';
 export const exclude = defineConstraintClass({
   type: 'Exclude',
   label: 'Exclude',
-  help: 'The securities have no weight.',
+  help: 'The listed securities have no weight.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,

@@ -19,8 +19,8 @@ export const factorExposure = defineConstraintClass({
     standardise: z
       .boolean()
       .default(true)
-      .meta({ label: 'Standardise', help: 'Exposures are z-scores over the securities.' }),
-    active: z.boolean().default(false).meta({ label: 'Active', help: 'Bounds hold for active weights.' }),
+      .meta({ label: 'Standardise', help: 'If true, exposures are z-scores over the securities.' }),
+    active: z.boolean().default(false).meta({ label: 'Active', help: 'If true, the bounds apply to active weights.' }),
   })
     .refine(...lowerAtMostUpper)
     .refine(...hasBound),

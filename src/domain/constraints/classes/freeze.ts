@@ -6,7 +6,7 @@ import { listSecuritiesInScope } from '../scope.js';
 export const freeze = defineConstraintClass({
   type: 'Freeze',
   label: 'Freeze',
-  help: 'The securities keep their weight in the reference portfolio.',
+  help: 'The listed securities keep their weight in the reference portfolio.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,

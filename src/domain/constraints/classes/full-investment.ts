@@ -5,7 +5,7 @@ import { createFixedLimit } from '../program-row.js';
 export const fullInvestment = defineConstraintClass({
   type: 'FullInvestment',
   label: 'Full investment',
-  help: 'The weights sum to one. Present by default unless bounds of the sum of weights replace it.',
+  help: 'The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,

@@ -9,7 +9,7 @@ const nullableSide = z.number().nullable().default(null);
 export const linearConstraint = defineConstraintClass({
   type: 'LinearConstraint',
   label: 'Linear constraint',
-  help: 'A weighted sum of weights is between two bounds; securities without a coefficient count as zero.',
+  help: 'A weighted sum of weights is between two bounds. Securities without a coefficient have the coefficient 0.',
   kind: 'ineq',
   unit: 'value',
   convex: true,

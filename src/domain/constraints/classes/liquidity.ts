@@ -6,7 +6,7 @@ import { readTradeBounds } from '../scope.js';
 export const liquidity = defineConstraintClass({
   type: 'Liquidity',
   label: 'Liquidity',
-  help: 'No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded.',
+  help: 'No trade from the previous solved weights exceeds a fraction of the median value traded over a number of sessions. A security without a known value traded is not traded.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
@@ -22,14 +22,19 @@ export const liquidity = defineConstraintClass({
       .gt(0)
       .max(1)
       .default(0.2)
-      .meta({ label: 'Participation', help: 'Maximum share of the value traded.', unit: 'fraction' }),
-    days: z.number().gt(0).max(252).default(1).meta({ label: 'Days', help: 'Days a trade may take.', unit: 'days' }),
+      .meta({ label: 'Participation', help: 'Maximum fraction of the value traded.', unit: 'fraction' }),
+    days: z
+      .number()
+      .gt(0)
+      .max(252)
+      .default(1)
+      .meta({ label: 'Days', help: 'Maximum number of days for a trade.', unit: 'days' }),
     window: z
       .int()
       .min(1)
       .max(2520)
       .default(60)
-      .meta({ label: 'Window', help: 'Trailing sessions of the median.', unit: 'sessions' }),
+      .meta({ label: 'Window', help: 'Number of trailing sessions of the median.', unit: 'sessions' }),
   }),
   example: { id: 'liquid', type: 'Liquidity', params: { notional: 50_000_000, participation: 0.2, days: 2 } },
   toRows: ({ notional, participation, days, window }, context) => {

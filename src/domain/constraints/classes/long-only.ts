@@ -5,7 +5,7 @@ import { createFixedLimit } from '../program-row.js';
 export const longOnly = defineConstraintClass({
   type: 'LongOnly',
   label: 'Long only',
-  help: 'No weight is negative. Present by default; position bounds with a negative lower bound lift it for the securities in their scope.',
+  help: 'No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -5,7 +5,7 @@ import { defineConstraintParams } from '../parameters.js';
 export const minimumHolding = defineConstraintClass({
   type: 'MinimumHolding',
   label: 'Minimum holding',
-  help: 'A security has at least a threshold weight, or none. Short positions are not affected.',
+  help: 'The weight of a security is at least a threshold, or zero. Short positions are not affected.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,

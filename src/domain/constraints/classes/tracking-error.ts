@@ -12,7 +12,7 @@ const ZERO_LENGTH = 5e-10;
 export const trackingError = defineConstraintClass({
   type: 'TrackingError',
   label: 'Tracking error',
-  help: 'The annualised tracking error against the index is at most a limit.',
+  help: 'The annualised tracking error relative to the index is at most a limit.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -5,7 +5,7 @@ import { readTradeBounds } from '../scope.js';
 export const tradeSize = defineConstraintClass({
   type: 'TradeSize',
   label: 'Trade size',
-  help: 'No weight moves further than a bound from the reference portfolio.',
+  help: 'No weight differs from the reference portfolio by more than a bound.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

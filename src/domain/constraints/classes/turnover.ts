@@ -5,7 +5,7 @@ import { createParameterLimit } from '../program-row.js';
 export const turnover = defineConstraintClass({
   type: 'Turnover',
   label: 'Turnover',
-  help: 'One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted.',
+  help: 'One-way turnover relative to the reference portfolio (half the sum of absolute weight changes) is at most a limit. Securities of the reference that left the index are counted as sold. The default reference of a derived index is the weights held just before the rebalance, so that its first portfolio is unrestricted.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -14,7 +14,7 @@ const createParams = ({ least, most }: { readonly least: number; readonly most: 
 export const weightSum = defineConstraintClass({
   type: 'WeightSum',
   label: 'Sum of weights',
-  help: `The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -${LEVERAGE_MAX} to ${LEVERAGE_MAX}, which overlays can have.`,
+  help: `The sum of the weights is between two bounds, and the rest is cash. Replaces FullInvestment. A monitored constraint accepts sums from -${LEVERAGE_MAX} to ${LEVERAGE_MAX}, which overlays can have.`,
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -19,10 +19,10 @@ export const weightedAverage = defineConstraintClass({
     relative: z
       .boolean()
       .default(false)
-      .meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
+      .meta({ label: 'Relative', help: 'If true, the bounds are multiples of the average of the index.' }),
     missing: z.enum(['zero', 'renormalise']).default('zero').meta({
       label: 'Missing values',
-      help: 'A security without a value is excluded from the average (renormalise), or counts as zero (zero).',
+      help: 'Treatment of a security without a value: it is excluded from the average (renormalise), or its value is zero (zero).',
       stated: 'renormalise',
     }),
   })
@@ -34,7 +34,7 @@ export const weightedAverage = defineConstraintClass({
     context.missing({
       field: createLabel(toRequest(field)),
       values,
-      effect: missing === 'zero' ? 'they count as zero' : 'they are excluded',
+      effect: missing === 'zero' ? 'their value is zero' : 'they are excluded',
     });
     const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
     const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));

@@ -4,7 +4,7 @@ import { formatDay } from '../../time/days.js';
 import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help =
-  'Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after.';
+  'The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it.';
 
 export const actions = defineCheckKind({
   schema: defineObject(() => ({
@@ -15,7 +15,7 @@ export const actions = defineCheckKind({
       .min(0)
       .max(400)
       .default(10)
-      .meta({ description: 'Calendar days after the session that are checked.' }),
+      .meta({ description: 'Number of calendar days after the session that are checked.' }),
   })).meta({ id: 'ActionsCheck', description: help }),
   help,
   needsRun: false,
@@ -29,9 +29,11 @@ export const actions = defineCheckKind({
           const problems = [
             isSession(exDay) ? undefined : `${name} is not on a session.`,
             announcedDay !== null && announcedDay > exDay
-              ? `${name} was announced later, on ${formatDay(announcedDay)}.`
+              ? `${name} was announced after this date, on ${formatDay(announcedDay)}.`
               : undefined,
-            payDay !== null && payDay < exDay ? `${name} is paid before, on ${formatDay(payDay)}.` : undefined,
+            payDay !== null && payDay < exDay
+              ? `${name} is paid before this date, on ${formatDay(payDay)}.`
+              : undefined,
           ];
           return problems.flatMap((message) => (message === undefined ? [] : [{ identifier, message }]));
         }),

@@ -75,9 +75,11 @@ export interface CheckInput {
 
 /** Number measured by a check, with its limit. */
 export const CheckMeasure = defineObject(() => ({
-  value: z.number().meta({ description: 'Number that the check found.' }),
+  value: z.number().meta({ description: 'Measured value.' }),
   limit: z.number().meta({ description: 'Limit of the check.' }),
-  unit: z.enum(['fraction', 'bp', 'sessions', 'constituents']).meta({ description: 'Unit of both.' }),
+  unit: z
+    .enum(['fraction', 'bp', 'sessions', 'constituents'])
+    .meta({ description: 'Unit of the value and the limit.' }),
 })).meta({ id: 'CheckMeasure' });
 export type CheckMeasure = z.infer<typeof CheckMeasure>;
 

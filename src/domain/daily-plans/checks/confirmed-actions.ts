@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
 import { defineCheckKind, defineSeverity } from './check-kind.js';
 
-const help = 'Corporate actions of constituents that take effect on the session were confirmed by a person.';
+const help = 'A person has confirmed the corporate actions of constituents that take effect on the session.';
 
 export const confirmedActions = defineCheckKind({
   schema: defineObject(() => ({ check: z.literal('confirmed_actions'), severity: defineSeverity('block') })).meta({
@@ -26,8 +26,8 @@ export const confirmedActions = defineCheckKind({
           const name = `The ${action.type} of ${identifier} on ${formatDay(action.exDay)}`;
           const problem = {
             new: 'is not confirmed.',
-            amended: 'has changed terms since the decision.',
-            rejected: 'was rejected, and the store still has it.',
+            amended: 'has other terms than at the time of the decision.',
+            rejected: 'was rejected, but is still in the store.',
           }[state];
           return [{ identifier, message: `${name} ${problem}` }];
         }),

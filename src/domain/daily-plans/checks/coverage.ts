@@ -2,13 +2,19 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
-const help = 'Constituents that are traded on the session have a price, by weight.';
+const help =
+  'Constituents that are traded on the session have a price. The check measures the weight of the constituents with a price.';
 
 export const coverage = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('coverage'),
     severity: defineSeverity('block'),
-    minimum: z.number().min(0).max(1).default(1).meta({ description: 'Minimum weight of constituents with a price.' }),
+    minimum: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(1)
+      .meta({ description: 'Minimum weight of the constituents with a price.' }),
   })).meta({ id: 'CoverageCheck', description: help }),
   help,
   needsRun: false,
@@ -21,7 +27,7 @@ export const coverage = defineCheckKind({
     if (missing.length === 0 || 1 - weight >= minimum) return [];
     return missing.map((holding) => ({
       identifier: holding.identifier,
-      message: `${holding.identifier} has no price; ${formatPercent(weight)} of the index have none.`,
+      message: `${holding.identifier} has no price. Constituents without a price have ${formatPercent(weight)} of the index.`,
       measure: { value: 1 - weight, limit: minimum, unit: 'fraction' },
     }));
   },

@@ -4,7 +4,7 @@ import type { Day } from '../../time/days.js';
 import { defineCheckKind, defineSeverity, type CheckedComposition } from './check-kind.js';
 
 const help =
-  'Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level.';
+  'The market value divided by the divisor, including the cash of an overlay or a derived index, equals the level at the close. Before the open, it equals the level of the previous close, because no event changes the level.';
 
 export const divisor = defineCheckKind({
   schema: defineObject(() => ({
@@ -15,7 +15,7 @@ export const divisor = defineCheckKind({
       .min(0)
       .max(0.1)
       .default(1e-9)
-      .meta({ description: 'Largest relative difference, beyond rounding.' }),
+      .meta({ description: 'Largest relative difference, in addition to rounding.' }),
   })).meta({ id: 'DivisorCheck', description: help }),
   help,
   needsRun: true,
@@ -29,7 +29,7 @@ export const divisor = defineCheckKind({
         computeRoundingError(decimals.level, level) + computeRoundingError(decimals.divisor, composition!.divisor!); // the composition has a value, so its divisor is not null
       const difference = Math.abs(value / level - 1);
       if (difference <= tolerance + rounding) return [];
-      const message = `Market value over divisor ${when} is ${value}; the level is ${level}.`;
+      const message = `The market value divided by the divisor ${when} is ${value}; the level is ${level}.`;
       return [
         {
           identifier: null,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { defineCheckKind, defineSeverity } from './check-kind.js';
 
-const help = 'The refresh of the day changes no history of constituents.';
+const help = 'The refresh of the day does not change the history of constituents.';
 
 export const history = defineCheckKind({
   schema: defineObject(() => ({ check: z.literal('history'), severity: defineSeverity('block') })).meta({
@@ -18,7 +18,7 @@ export const history = defineCheckKind({
       .filter(({ identifier }) => restated.has(identifier))
       .map(({ identifier }) => ({
         identifier,
-        message: `The source has another history of ${identifier}, which was rejected: its prices are not updated.`,
+        message: `The source has a changed history of ${identifier}, which was rejected. Its prices are not updated.`,
       }));
   },
 });

@@ -5,7 +5,7 @@ import { LIMIT_RULE_NAMES, LIMIT_RULES } from '../../compliance/rules.js';
 import { computeHeadroom } from '../../compliance/limit-row.js';
 import { defineCheckKind, formatPercent, defineSeverity, type CheckFinding, type CheckInput } from './check-kind.js';
 
-const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
+const help = 'The closing composition satisfies limits of concentration and of the number of constituents.';
 
 /** Maximum excess over a limit that counts as a rounding error. */
 const ROUNDING_ERROR = 1e-9;
@@ -23,7 +23,7 @@ export const limits = defineCheckKind({
       .default(null)
       .meta({ description: 'Largest weight of a security.' }),
     minimum: z.int().min(0).nullable().default(null).meta({ description: 'Minimum number of constituents.' }),
-    maximum: z.int().min(1).nullable().default(null).meta({ description: 'Largest number of constituents.' }),
+    maximum: z.int().min(1).nullable().default(null).meta({ description: 'Maximum number of constituents.' }),
   })).meta({ id: 'LimitsCheck', description: help }),
   help,
   needsRun: true,
@@ -42,7 +42,7 @@ export const limits = defineCheckKind({
       .filter(({ weight }) => most !== null && weight > most + ROUNDING_ERROR)
       .map(({ identifier, weight }) => ({
         identifier,
-        message: `${identifier} has the weight ${formatPercent(weight)}; ${formatPercent(most!)} is the most.`,
+        message: `${identifier} has the weight ${formatPercent(weight)}; the limit is ${formatPercent(most!)}.`,
         measure: { value: weight, limit: most!, unit: 'fraction' } as const,
       }));
     return [

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
-const help = 'Large moves of constituents have a corporate action.';
+const help = 'Large price moves of constituents have a corporate action.';
 
 export const moves = defineCheckKind({
   schema: defineObject(() => ({
@@ -13,7 +13,7 @@ export const moves = defineCheckKind({
       .gt(0)
       .max(100)
       .default(0.25)
-      .meta({ description: 'Largest move without a corporate action, a fraction.' }),
+      .meta({ description: 'Largest price move without a corporate action, a fraction.' }),
   })).meta({ id: 'MovesCheck', description: help }),
   help,
   needsRun: false,

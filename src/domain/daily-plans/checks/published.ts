@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
 import { defineCheckKind, LEVEL_VARIANTS, defineSeverity } from './check-kind.js';
 
-const help = 'The run gives the published levels again.';
+const help = 'The levels of the run equal the published levels.';
 
 export const published = defineCheckKind({
   schema: defineObject(() => ({
@@ -37,7 +37,7 @@ export const published = defineCheckKind({
     }
     if (count === 0) return [];
     const closes = `${count} published ${count === 1 ? 'close' : 'closes'}`;
-    const message = `The run differs from ${closes}, on ${formatDay(largest.day)} most: ${Number(largest.bps.toPrecision(4))} bp.`;
+    const message = `The run differs from ${closes}. The largest difference is ${Number(largest.bps.toPrecision(4))} bp, on ${formatDay(largest.day)}.`;
     return [{ identifier: null, message, measure: { value: largest.bps, limit: tolerance, unit: 'bp' } }];
   },
 });

@@ -4,11 +4,11 @@ import { Id } from '../../schema/shape.js';
 import { formatDay } from '../../time/days.js';
 import { defineCheckKind, LEVEL_VARIANTS, defineSeverity } from './check-kind.js';
 
-const help = 'The level agrees with that of a second source, a series of the store.';
+const help = 'The level equals the level of a second source, a series of the store.';
 
 export const secondSourceFields = {
   series: z.record(Id, z.string().min(1).max(64)).meta({
-    description: 'Series by index: indices that are not named have no second source.',
+    description: 'Series by index. Indices that are not listed have no second source.',
     example: { 'LARGE-100': 'LARGE_100_CALC' },
   }),
   tolerance_bps: z
@@ -17,7 +17,7 @@ export const secondSourceFields = {
     .max(10_000)
     .default(1)
     .meta({ description: 'Largest difference, in basis points of the level.' }),
-  variant: z.enum(LEVEL_VARIANTS).default('price').meta({ description: 'Return variant that the series has.' }),
+  variant: z.enum(LEVEL_VARIANTS).default('price').meta({ description: 'Return variant of the series.' }),
 };
 
 export const secondSource = defineCheckKind({
@@ -38,7 +38,7 @@ export const secondSource = defineCheckKind({
     if (Number.isNaN(other)) return [{ identifier: name, message: `${name} has no value on ${formatDay(date)}.` }];
     const bps = 1e4 * (level / other - 1);
     if (Math.abs(bps) <= tolerance) return [];
-    const message = `The level is ${level}, that of ${name} is ${other}: ${Number(bps.toPrecision(4))} bp apart, ${tolerance} bp are accepted.`;
+    const message = `The level is ${level}, and the level of ${name} is ${other}. The difference is ${Number(bps.toPrecision(4))} bp; the tolerance is ${tolerance} bp.`;
     return [{ identifier: name, message, measure: { value: bps, limit: tolerance, unit: 'bp' } }];
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { defineCheckKind, defineSeverity } from './check-kind.js';
 
-const help = 'Prices of constituents change: a price that repeats for many sessions is suspect.';
+const help = 'Prices of constituents change. A price that is equal on many sessions is suspect.';
 
 export const staleness = defineCheckKind({
   schema: defineObject(() => ({
@@ -13,7 +13,7 @@ export const staleness = defineCheckKind({
       .min(2)
       .max(250)
       .default(5)
-      .meta({ description: 'Sessions with the same price that are reported.' }),
+      .meta({ description: 'Number of sessions with the same price that is reported.' }),
   })).meta({ id: 'StalenessCheck', description: help }),
   help,
   needsRun: false,

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
-const help = 'Weights add up to one with cash, and are not negative in an index without short positions.';
+const help = 'Weights, including cash, add up to 1, and are not negative in an index without short positions.';
 
 export const weights = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('weights'),
     severity: defineSeverity('block'),
-    tolerance: z.number().min(0).max(0.1).default(1e-9).meta({ description: 'Largest distance of the sum from one.' }),
+    tolerance: z.number().min(0).max(0.1).default(1e-9).meta({ description: 'Largest difference of the sum from 1.' }),
   })).meta({ id: 'WeightsCheck', description: help }),
   help,
   needsRun: true,

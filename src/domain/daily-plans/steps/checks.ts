@@ -4,7 +4,7 @@ import { Check, CHECK_NAMES } from '../check-catalogue.js';
 import { defineStepKind } from '../step-kind.js';
 
 const help =
-  'Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only.';
+  'Checks the data and the run of each index before its close is published. A finding blocks its index, or is only reported.';
 
 export const checks = defineStepKind({
   schema: defineObject(() => ({
@@ -17,7 +17,7 @@ export const checks = defineStepKind({
       .default(null)
       .meta({
         description:
-          'Checks with their parameters. Default: all that need no parameter; before the runs, those of data.',
+          'Checks with their parameters. Default: all checks that need no parameters; before the step run, only the checks of data.',
       }),
   })).meta({ id: 'ChecksStep', description: help }),
   help,

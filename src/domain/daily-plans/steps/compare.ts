@@ -5,7 +5,7 @@ import { defineStepKind } from '../step-kind.js';
 
 const { series, ...fields } = secondSourceFields;
 const help =
-  'Compares the level of each index with that of a second source, a series of the store. A difference blocks the index.';
+  'Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index.';
 
 export const compare = defineStepKind({
   schema: defineObject(() => ({ type: z.literal('compare'), second_source: series, ...fields })).meta({

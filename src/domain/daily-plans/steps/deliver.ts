@@ -6,7 +6,7 @@ import { defineStepKind } from '../step-kind.js';
 const CLIENTS_MAX = 1000;
 
 const help =
-  'Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step.';
+  'Delivers the files of earlier steps to the targets of clients, according to their entitlements. A failed delivery does not block other steps.';
 
 export const deliver = defineStepKind({
   schema: defineObject(() => ({

@@ -30,15 +30,15 @@ const ExportedFile = defineObject(() => ({
     example: '{index}_{date:YYYYMMDD}_closing.csv',
   }),
   indices: z.array(Id).min(1).max(500).nullable().default(null).meta({
-    description: 'Indices of the plan that have the file. Default: all.',
+    description: 'Indices of the plan that have this file. Default: all indices.',
   }),
   by: z.string().min(1).max(64).optional().meta({ description: 'Reference column of the groups of the table.' }),
   from_start: z.boolean().default(false).meta({
-    description: 'The whole history up to the session. Otherwise only the session.',
+    description: 'True writes the whole history up to the session. Default: only the session.',
   }),
   optional: z.boolean().default(false).meta({
     description:
-      'A table without rows on the session, such as a proforma file between announcements, produces no file.',
+      'True writes no file if the table has no rows on the session, such as a proforma file between announcements.',
   }),
 })).meta({ id: 'ExportedFile' });
 export type ExportedFile = z.infer<typeof ExportedFile>;

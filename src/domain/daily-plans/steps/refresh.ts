@@ -10,7 +10,9 @@ const help =
 export const refresh = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('refresh'),
-    store_id: Id.nullable().optional().meta({ description: 'Data store. Default: the active one.', example: 'europe' }),
+    store_id: Id.nullable()
+      .optional()
+      .meta({ description: 'Data store. Default: the active store.', example: 'europe' }),
     fail_on: z
       .array(z.enum(FINDING_CODES))
       .max(FINDING_CODES.length)

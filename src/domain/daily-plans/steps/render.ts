@@ -10,11 +10,11 @@ export const render = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('render'),
     template_id: Id.meta({
-      description: 'A stored template, or a built-in such as FACTSHEET-A4.',
+      description: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.',
       example: 'FACTSHEET-A4',
     }),
     indices: z.array(Id).min(1).max(500).nullable().default(null).meta({
-      description: 'Indices of the plan that have the report. Default: all.',
+      description: 'Indices of the plan that have this report. Default: all indices.',
     }),
     name: FilePattern.default('{index}_{date:YYYYMMDD}.pdf').meta({ description: 'Pattern of the file name.' }),
   })).meta({ id: 'RenderStep', description: help }),

@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { defineStepKind } from '../step-kind.js';
 
 const help =
-  'Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends.';
+  'Runs every index of the plan with a stored run that is stale or ends before the session, with the settings of that run. Parents are run before derived indices, overlays and blends.';
 
 export const run = defineStepKind({
   schema: defineObject(() => ({ type: z.literal('run') })).meta({ id: 'RunStep', description: help }),

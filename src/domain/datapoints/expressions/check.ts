@@ -113,7 +113,7 @@ interface Expectation {
 function expectKind(place: NodeLocation, { kind, expected, checker }: Expectation): void {
   if (kind === expected || (kind === 'field' && expected === 'number')) return;
   const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
-  const message = `is ${KIND_PHRASES[kind]}, but ${KIND_PHRASES[expected]} is required${hint}`;
+  const message = `is ${KIND_PHRASES[kind]}, but must be ${KIND_PHRASES[expected]}${hint}`;
   checker.problems.push({ ...place, code: 'WRONG_TYPE', message });
 }
 

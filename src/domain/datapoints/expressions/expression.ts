@@ -27,7 +27,7 @@ export const ComparisonValue = z
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
   .meta({
     label: 'Value',
-    help: 'A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.',
+    help: 'For gt, ge, lt, le: a number or an expression. For eq, ne: a string, number or boolean. For in: a non-empty array. For between: [low, high].',
   });
 
 const ComparisonShape = defineObject(() => ({
@@ -58,7 +58,7 @@ const AllNode = defineObject(() => ({
     return z.array(Node);
   },
   text: textNode,
-})).meta({ id: 'AllNode', description: 'Every operand must pass.' });
+})).meta({ id: 'AllNode', description: 'True if every operand is true.' });
 
 const AnyNode = defineObject(() => ({
   node: z.literal('any'),
@@ -66,7 +66,7 @@ const AnyNode = defineObject(() => ({
     return z.array(Node);
   },
   text: textNode,
-})).meta({ id: 'AnyNode', description: 'At least one operand must pass.' });
+})).meta({ id: 'AnyNode', description: 'True if at least one operand is true.' });
 
 const NotNode = defineObject(() => ({
   node: z.literal('not'),
@@ -74,19 +74,19 @@ const NotNode = defineObject(() => ({
     return Node;
   },
   text: textNode,
-})).meta({ id: 'NotNode', description: 'The operand must fail.' });
+})).meta({ id: 'NotNode', description: 'True if the operand is false.' });
 
 const ValueShape = defineObject(() => ({
   node: z.literal('value'),
   value: z
     .union([scalarNode, z.array(scalarNode).min(1).max(1000)])
-    .meta({ description: 'A constant, or a list of constants as the edges of ladder.' }),
+    .meta({ description: 'Constant, or a list of constants such as the edges of ladder.' }),
   text: textNode,
 })).meta({ id: 'ValueNode', description: 'A constant.' });
 
 const ArithmeticShape = defineObject(() => ({
   node: z.literal('arithmetic'),
-  operator: z.enum(OPERATORS).meta({ description: 'Operator between the operands; ^ is a power.' }),
+  operator: z.enum(OPERATORS).meta({ description: 'Operator between the operands. ^ is a power.' }),
   get operands() {
     return z.array(Node).min(1).max(64);
   },
@@ -97,7 +97,7 @@ const lagSessions = z.int().min(0).max(LAG_SESSIONS_MAX);
 
 const FunctionShape = defineObject(() => ({
   node: z.literal('function'),
-  name: z.string().min(1).max(64).meta({ description: 'One of /indices/rule-types, `functions`.' }),
+  name: z.string().min(1).max(64).meta({ description: 'Name of a function: see `functions` of /indices/rule-types.' }),
   get operands() {
     return z.array(Node).max(64);
   },
@@ -108,15 +108,14 @@ const FunctionShape = defineObject(() => ({
     .optional()
     .meta({ description: 'Column whose values define the groups in which the function is applied.' }),
   over: z.enum(['selection', 'universe']).optional().meta({
-    description:
-      'Securities across which the function is applied: the remaining ones (default), or the whole universe.',
+    description: 'Securities to which the function applies: the remaining securities (default), or the whole universe.',
   }),
   window: lagSessions.min(1).optional().meta({ description: 'Trailing sessions.' }),
-  lag: lagSessions.optional().meta({ description: 'Sessions back from the decision date.' }),
+  lag: lagSessions.optional().meta({ description: 'Number of sessions before the decision date.' }),
   low: z.number().min(0).max(1).optional().meta({ description: 'Lower percentile, a fraction.' }),
   high: z.number().min(0).max(1).optional().meta({ description: 'Upper percentile, a fraction.' }),
   text: textNode,
-})).meta({ id: 'FunctionNode', description: 'A function of the catalogue with its operands.' });
+})).meta({ id: 'FunctionNode', description: 'Function of the catalogue with its operands.' });
 
 const Node: z.ZodType<ExpressionNode> = z
   .discriminatedUnion('node', [
@@ -129,7 +128,7 @@ const Node: z.ZodType<ExpressionNode> = z
     ArithmeticShape,
     FunctionShape,
   ])
-  .meta({ id: 'ExpressionNode', description: 'An expression on the datapoints of one security.' });
+  .meta({ id: 'ExpressionNode', description: 'Expression of the datapoints of one security.' });
 
 /** Returns true if every node of a value has exactly the members of its kind. */
 export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
@@ -206,7 +205,7 @@ export function checkValue(comparison: Comparison, value: unknown): ValueProblem
   const createMismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {
     if (comparison === 'in' || comparison === 'between') return createMismatch(`must be an array for ${comparison}`);
-    return isShaped(value) ? undefined : createMismatch('is not an expression: one of its nodes has another shape');
+    return isShaped(value) ? undefined : createMismatch('is not an expression: one of its nodes has an invalid form');
   }
   switch (comparison) {
     case 'gt':
@@ -221,7 +220,7 @@ export function checkValue(comparison: Comparison, value: unknown): ValueProblem
       if (!Array.isArray(value)) return createMismatch('must be an array for in');
       if (value.length === 0) return { code: 'OUT_OF_RANGE', message: 'has 0 entries; in needs at least 1' };
       const sameType = value.every((item) => isScalar(item) && typeof item === typeof value[0]);
-      return sameType ? undefined : createMismatch('must hold strings, numbers or booleans of one type for in');
+      return sameType ? undefined : createMismatch('must contain strings, numbers or booleans of one type for in');
     }
     case 'between': {
       if (!Array.isArray(value) || value.length !== 2 || !value.every((item) => typeof item === 'number'))
@@ -229,7 +228,7 @@ export function checkValue(comparison: Comparison, value: unknown): ValueProblem
       const [low, high] = value as [number, number];
       return low <= high
         ? undefined
-        : { code: 'EMPTY_RANGE', message: `has the low end ${low} above the high end ${high}` };
+        : { code: 'EMPTY_RANGE', message: `has the lower end ${low} above the upper end ${high}` };
     }
   }
 }

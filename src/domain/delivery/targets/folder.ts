@@ -7,7 +7,7 @@ const url = defineAddress(['file'], ({ host, pathname }) =>
 );
 
 export const folder = defineTargetKind({
-  help: 'A folder of the machine, or one that is mounted. The operator allows folders with `--delivery-roots`.',
+  help: 'Folder on the machine, or a mounted folder. The operator allows folders by `--delivery-roots`.',
   secret: undefined,
   schema: defineObject(() => ({
     type: z.literal('folder'),

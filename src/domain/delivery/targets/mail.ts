@@ -7,11 +7,11 @@ const Address = z
   .string()
   .max(254)
   .regex(/^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)+$/, {
-    error: 'must be an address, as desk@acme.example',
+    error: 'must be an address, such as desk@acme.example',
   });
 
 export const mail = defineTargetKind({
-  help: 'Mail with the files attached. The operator sets the server with `DIVISOR_SMTP_URL` and `--smtp-from`, and the domains of recipients with `--mail-domains`.',
+  help: 'Mail with the files attached. The operator sets the server by `DIVISOR_SMTP_URL` and `--smtp-from`, and the domains of recipients by `--mail-domains`.',
   secret: undefined,
   schema: defineObject(() => ({
     type: z.literal('mail'),
@@ -26,7 +26,7 @@ export const mail = defineTargetKind({
       .string()
       .min(1)
       .max(200)
-      .regex(/^[^\p{Cc}]*$/u, { error: 'must be one line' })
+      .regex(/^[^\p{Cc}]*$/u, { error: 'must be a single line' })
       .default('{schedule} {date}')
       .meta({ description: 'Subject with {client}, {schedule} and {date:YYYY-MM-DD}.' }),
   })).meta({ id: 'MailTarget' }),

@@ -3,11 +3,11 @@ import { defineObject } from '../../schema/define-object.js';
 import { defineAddress, secretField, storedFields, targetFields, defineTargetKind } from '../target-kind.js';
 
 const url = defineAddress(['sftp'], ({ hostname, username }) =>
-  hostname !== '' && username !== '' ? undefined : 'must name the user and the host: sftp://user@host/folder',
+  hostname !== '' && username !== '' ? undefined : 'must contain the user and the host: sftp://user@host/folder',
 );
 
 export const sftp = defineTargetKind({
-  help: 'A folder of an SFTP server, whose host key is known. The operator allows hosts with `--delivery-hosts`.',
+  help: 'Folder of an SFTP server with a known host key. The operator allows hosts by `--delivery-hosts`.',
   secret: 'the password, or the private key in PEM or OpenSSH form without a passphrase',
   schema: defineObject(() => ({
     type: z.literal('sftp'),
@@ -18,12 +18,13 @@ export const sftp = defineTargetKind({
     }),
     host_key: z
       .string()
-      .regex(/^SHA256:[A-Za-z0-9+/]{43}=?$/, { error: 'must be a fingerprint as SHA256: and 43 characters' })
+      .regex(/^SHA256:[A-Za-z0-9+/]{43}=?$/, { error: 'must be a fingerprint: SHA256: and 43 characters' })
       .meta({
-        description: 'Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.',
+        description:
+          'Fingerprint of the host key, as printed by `ssh-keygen -lf`. A server with another key is refused.',
         example: 'SHA256:uNiVztksCsDhcc0u9e8BrrJhl0ekTBVbgA0lL0p9xRE',
       }),
-    secret: secretField.meta({ description: 'Password, or private key.' }),
+    secret: secretField.meta({ description: 'Password or private key.' }),
     ...storedFields,
   })).meta({ id: 'SftpTarget' }),
 });

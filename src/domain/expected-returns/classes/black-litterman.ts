@@ -20,25 +20,30 @@ const View = defineObject(() => ({
     .refine((weights) => Object.keys(weights).length <= LEGS_MAX, { error: `has more than ${LEGS_MAX} securities` })
     .meta({
       description:
-        'Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.',
+        'Portfolio of the view: one security for an absolute view, or weights that sum to 0 for a relative view.',
     }),
   value: z
     .number()
     .min(-100)
     .max(100)
-    .meta({ description: 'Expected return of that portfolio, as a fraction per year.' }),
-  confidence: z.number().min(0).max(1).default(0.5).meta({ description: '0 for no effect up to 1 for certainty.' }),
+    .meta({ description: 'Expected return of the portfolio, as a fraction per year.' }),
+  confidence: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.5)
+    .meta({ description: 'Confidence from 0 (no effect) to 1 (certainty).' }),
 })).meta({ id: 'View' });
 
 export const blackLitterman = defineReturnsClass({
   type: 'black_litterman',
   label: 'Black-Litterman',
-  help: 'Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance.',
+  help: 'Returns in excess of cash for which the index is optimal, adjusted by views according to their confidence and the covariances.',
   isAboveCash: true,
   params: defineObject(() => ({
     views: z.array(View).max(VIEWS_MAX).default([]).meta({
       label: 'Views',
-      help: 'Expected returns of portfolios with a confidence. An empty list keeps the prior.',
+      help: 'Expected returns of portfolios, each with a confidence. An empty list keeps the prior.',
       ref: 'View',
     }),
     tau: z
@@ -46,7 +51,7 @@ export const blackLitterman = defineReturnsClass({
       .gt(0)
       .max(100)
       .default(0.05)
-      .meta({ label: 'Tau', help: 'Variance of the prior, as a share of the covariance.' }),
+      .meta({ label: 'Tau', help: 'Variance of the prior, as a fraction of the covariance.' }),
     risk_aversion: riskAversion,
   })),
   example: {

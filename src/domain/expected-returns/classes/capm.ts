@@ -7,7 +7,7 @@ import { defineReturnsClass } from '../returns-class.js';
 export const capmReturns = defineReturnsClass({
   type: 'capm',
   label: 'Capital asset pricing',
-  help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one.',
+  help: 'Risk aversion times the covariance with the index. These are the returns in excess of cash for which the index is optimal. Betas can be shrunk towards one.',
   isAboveCash: true,
   params: defineObject(() => ({
     risk_aversion: riskAversion,
@@ -16,7 +16,7 @@ export const capmReturns = defineReturnsClass({
       .min(0)
       .max(1)
       .default(0)
-      .meta({ label: 'Shrinkage', help: 'Weight of one in each shrunk beta.', unit: 'fraction' }),
+      .meta({ label: 'Shrinkage', help: 'Weight of 1 in each shrunk beta.', unit: 'fraction' }),
   })),
   example: { type: 'capm', risk_aversion: 2.5, shrinkage: 0.3 },
   sentence: ({ risk_aversion, shrinkage }) =>

@@ -10,7 +10,7 @@ import { createLabel } from '../../datapoints/expressions/print.js';
 export const fieldReturns = defineReturnsClass({
   type: 'field',
   label: 'Datapoint',
-  help: 'A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others.',
+  help: 'Datapoint of the store, as known at the decision, as a fraction per year. A missing value is replaced by the mean of the other values.',
   params: defineObject(() => ({
     field: z.union([z.string().min(1).max(64), FieldNode, NumberExpression]).meta({
       label: 'Field',
@@ -30,7 +30,7 @@ export const fieldReturns = defineReturnsClass({
     const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
     const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
-      `${missing.length} of ${values.length} securities have no ${createLabel(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, is used instead.`,
+      `${missing.length} of ${values.length} securities have no ${createLabel(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the other values, ${mean}, is used instead.`,
       '.field',
     );
     return values.map((value) => (Number.isNaN(value) ? mean : value));

@@ -5,11 +5,11 @@ import { defineReturnsClass } from '../returns-class.js';
 export const historicalReturns = defineReturnsClass({
   type: 'historical',
   label: 'Historical means',
-  help: 'Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities.',
+  help: 'Annualised arithmetic means over the window of the risk model, shrunk towards the mean of all securities.',
   params: defineObject(() => ({
     shrinkage: z.number().min(0).max(1).default(0).meta({
       label: 'Shrinkage',
-      help: 'Weight of the mean over the securities; 1 makes all returns equal.',
+      help: 'Weight of the mean of all securities. With 1, all expected returns are equal.',
       unit: 'fraction',
     }),
   })),

@@ -4,7 +4,7 @@ import { defineObjectiveClass, createPlainMeasure } from '../objective-class.js'
 export const maxDecorrelation = defineObjectiveClass({
   type: 'max_decorrelation',
   label: 'Maximum decorrelation',
-  help: 'Minimum weighted average correlation: the minimum variance if every volatility were one.',
+  help: 'Minimum weighted average correlation, which is the minimum variance if every volatility were one.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),

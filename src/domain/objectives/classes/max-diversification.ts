@@ -5,12 +5,12 @@ import { formatForSentence, defineObjectiveClass, createPlainMeasure } from '../
 export const maxDiversification = defineObjectiveClass({
   type: 'max_diversification',
   label: 'Maximum diversification',
-  help: 'Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio.',
+  help: 'Maximum diversification ratio, which is the weighted average of the volatilities divided by the volatility of the portfolio.',
   sense: 'maximise',
   needsReturns: false,
   params: z.strictObject({}),
   unattainable: (_, most) =>
-    `For all weights within the rows, costs exceed the average volatility${most === null ? '' : `, by ${formatForSentence(-most)} at least`}.`,
+    `For all weights within the constraints, costs exceed the average volatility${most === null ? '' : `, by ${formatForSentence(-most)} at least`}.`,
   measure: createPlainMeasure('the diversification ratio'),
   example: { type: 'max_diversification' },
   sentence: () => 'the largest ratio of average volatility to volatility',

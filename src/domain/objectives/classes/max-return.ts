@@ -4,7 +4,7 @@ import { defineObjectiveClass, createReturnMeasure } from '../objective-class.js
 export const maxReturn = defineObjectiveClass({
   type: 'max_return',
   label: 'Maximum return',
-  help: 'The highest expected return within the constraints; a limit of the tracking error or of the volatility limits its risk.',
+  help: 'Maximum expected return within the constraints. To limit the risk, add a limit on the tracking error or on the volatility.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns'],

@@ -5,17 +5,15 @@ import { defineObjectiveClass, createReturnMeasure } from '../objective-class.js
 export const maxUtility = defineObjectiveClass({
   type: 'max_utility',
   label: 'Maximum utility',
-  help: 'Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades.',
+  help: 'Maximum expected return, less half the risk aversion times the variance, less the costs of the trades.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns', 'covariance'],
   params: defineObject(() => ({
-    risk_aversion: z
-      .number()
-      .gt(0)
-      .max(1e9)
-      .default(2.5)
-      .meta({ label: 'Risk aversion', help: 'Price of a unit of variance, halved.' }),
+    risk_aversion: z.number().gt(0).max(1e9).default(2.5).meta({
+      label: 'Risk aversion',
+      help: 'Risk aversion. Half of this number is the price of one unit of variance.',
+    }),
   })),
   measure: createReturnMeasure('the utility'),
   example: { type: 'max_utility', risk_aversion: 4 },

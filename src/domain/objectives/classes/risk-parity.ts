@@ -22,25 +22,25 @@ const Budgets = z
 export const riskParity = defineObjectiveClass({
   type: 'risk_parity',
   label: 'Risk parity',
-  help: 'Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility.',
+  help: 'Risk contributions that equal the budgets. The solution maximises the ratio of the geometric mean of the weights (weighted by budget) to the volatility.',
   sense: 'minimise',
   needsReturns: false,
   params: defineObject(() => ({
     budgets: Budgets.nullable().default(null).meta({
       label: 'Budgets',
-      help: 'Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget.',
+      help: 'Fraction of the variance by identifier or by group, with a sum of 1. Default: equal fractions. A group divides its budget equally among the members without a separate budget.',
     }),
     budget_field: z
       .string()
       .min(1)
       .max(64)
       .default('SECTOR')
-      .meta({ label: 'Budget field', help: 'Reference column whose groups have budgets.' }),
+      .meta({ label: 'Budget field', help: 'Reference column with the groups that have budgets.' }),
   })),
   measure: createPlainMeasure('the distance from parity'),
   reads: ({ budgets, budget_field }) => (budgets === null ? [] : [useCategory(budget_field, 'budget_field')]),
   unattainable: () =>
-    'Every security with a risk budget must be held, but the rows, the number of securities or the costs allow no such weights.',
+    'Every security with a risk budget must be held, but the constraints, the number of securities or the costs allow no such weights.',
   example: { type: 'risk_parity', budgets: { Technology: 0.2, Energy: 0.8 }, budget_field: 'SECTOR' },
   sentence: ({ budgets, budget_field }) =>
     budgets === null

@@ -162,7 +162,7 @@ const TRIGGER_TOLERANCE = 1e-10;
 
 /** Objectives without a separate frontier, with the reason. */
 const OBJECTIVES_WITHOUT_FRONTIER: Readonly<Record<string, string>> = {
-  risk_parity: 'budgets of risk have one answer within the rows, and no frontier',
+  risk_parity: 'risk budgets have a single solution within the constraints, and no frontier',
   max_diversification: 'the ratio has no expected return; its solution is reported with the points as portfolio',
   max_decorrelation: 'correlations have no expected return; the solution is reported with the points as portfolio',
 };
@@ -185,7 +185,7 @@ export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierA
     return [
       createInfo(
         'warning',
-        'There is no frontier: the solver found no least variance or no largest expected return within the rows.',
+        'There is no frontier: the solver found no minimum variance or no maximum expected return within the constraints.',
       ),
     ];
   const { type } = problem.objective.entry;
@@ -194,16 +194,21 @@ export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierA
   return [
     ...(other === undefined
       ? []
-      : [createInfo('info', `The frontier is that of mean and variance, not of ${type}: ${other}.`)]),
+      : [createInfo('info', `The frontier is the frontier of mean and variance, not of ${type}: ${other}.`)]),
     ...(findFrontierRisk(problem) === 'volatility' || hasOwn
       ? []
-      : [createInfo('warning', `There is no frontier by the risk of ${type}: it would exceed the work limit.`)]),
+      : [
+          createInfo(
+            'warning',
+            `There is no frontier for the risk measure of ${type}, because it would exceed the work limit.`,
+          ),
+        ]),
     ...(choosing.length === 0
       ? []
       : [
           createInfo(
             'info',
-            `The frontier uses the securities of the solution, chosen by ${choosing.join(', ')}; other securities may be better at other returns.`,
+            `The frontier uses the securities of the solution, which were selected by ${choosing.join(', ')}. Other securities can be better at other returns.`,
           ),
         ]),
   ];

@@ -242,7 +242,7 @@ export function describeInfeasibility(
 const DESCRIBED_CHANGES_MAX = 5;
 
 const WORK_LIMIT_SENTENCE =
-  'The work limit of this explanation was reached: it may list rows that are not needed, and other or smaller changes may be sufficient.';
+  'The work limit of this explanation was reached. It can list unnecessary constraints, and other or smaller changes can be sufficient.';
 
 function describeRemaining({ without, conflict }: UnresolvedConflict): string {
   return `Without ${formatRowName(without)} there is still a conflict: ${lowerFirstLetter(describeConflict(conflict))}`;
@@ -258,7 +258,9 @@ function describeParity(problem: Problem, conflict: readonly ConflictRow[]): str
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
   const choosing = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
   const chooses = conflict.some(({ index }) => choosing.has(index));
-  return chooses ? ['Risk parity holds every security with a risk budget: there is no choice of securities.'] : [];
+  return chooses
+    ? ['Risk parity holds every security with a risk budget. No selection of securities is possible.']
+    : [];
 }
 
 /** Returns true if a count row allows fewer securities than the risk parity portfolio holds. */
@@ -303,7 +305,7 @@ function describeReach(relaxation: Relaxation): string {
   const extreme = to > from ? 'lowest' : 'highest';
   const reach =
     bound === undefined
-      ? `the ${extreme} that the other rows allow is`
+      ? `the ${extreme} that the other constraints allow is`
       : `the ${extreme} that was found to be sufficient is`;
   return `${formatRowName(relaxation)} requires ${request}; ${reach} ${formatNumber(to)}.`;
 }
@@ -326,9 +328,9 @@ function formatRowName({ id, index, type }: RowName): string {
 function describeConflict(conflict: readonly RowName[]): string {
   const names = conflict.map(formatRowName);
   if (names.length === 0) return 'The constraints are infeasible.';
-  if (names.length === 1) return `Row ${names[0]} is infeasible on its own.`;
+  if (names.length === 1) return `Constraint ${names[0]} is infeasible on its own.`;
   const own = conflict.filter(({ index }) => index !== null).length;
-  const word = own === 0 ? '' : own === 1 ? 'Row ' : 'Rows ';
+  const word = own === 0 ? '' : own === 1 ? 'Constraint ' : 'Constraints ';
   return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
 }
 

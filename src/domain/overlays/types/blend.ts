@@ -20,19 +20,19 @@ const schema = defineObject(() => ({
     )
     .min(1)
     .max(20)
-    .meta({ description: 'Indices and their weights, which sum to 1.' }),
+    .meta({ description: 'Indices and their weights, with a sum of 1.' }),
   rebalance: RebalanceSpec.prefault({}).meta({ description: 'Dates on which the weights are restored.' }),
   variant: z
     .enum(RETURN_VARIANTS)
     .optional()
-    .meta({ description: 'Return variant of every part. Default: that of the first part.' }),
+    .meta({ description: 'Return variant of every part. Default: the variant of the first part.' }),
   cost_bps: costBps,
 }));
 
 export const blend = defineOverlayType({
   type: 'blend',
   label: 'Blend',
-  help: 'Several indices at fixed weights, on a separate schedule.',
+  help: 'Several indices with fixed weights, which are restored on a separate schedule.',
   formula:
     'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v, less cost * sum_k |change of v[k]|',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: weighted return indices',

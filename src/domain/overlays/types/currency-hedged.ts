@@ -23,13 +23,13 @@ const schema = defineObject(() => ({
       domestic: defineRateSeries('rate of the currency of the overlay'),
       foreign: defineRateSeries('rate of the currency of the underlying index').optional(),
     })
-    .meta({ description: 'Interest rates for the price of forwards.' }),
+    .meta({ description: 'Interest rates for the prices of forwards.' }),
   currencies: z
     .array(
       z.strictObject({
         currency: CurrencyCode.meta({ description: 'Currency in which securities are quoted.' }),
         rate: defineRateSeries('rate of that currency'),
-        ratio: ratio.optional().meta({ description: 'Fraction of it that is hedged, instead of `ratio`.' }),
+        ratio: ratio.optional().meta({ description: 'Hedged fraction of this currency, instead of `ratio`.' }),
       }),
     )
     .min(1)
@@ -37,7 +37,7 @@ const schema = defineObject(() => ({
     .optional()
     .meta({
       description:
-        'Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.',
+        'Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`. Other currencies are not hedged.',
     }),
   adjust: z
     .enum(['monthly', 'daily'])
@@ -51,7 +51,7 @@ type Terms = z.output<typeof schema>;
 export const currencyHedged = defineOverlayType({
   type: 'currency_hedged',
   label: 'Currency hedged',
-  help: 'The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities.',
+  help: 'The index in another currency, hedged with one-month forwards: as a whole, or by the currencies of its securities.',
   formula:
     'L[t] = L[m] * (I[t] / I[m] + ratio (F[m] - f[t]) / s[m]); F[m] = s[m] (1 + d[m] n / basis) / (1 + r[m] n / basis), n: days of the forward; f[t] = s[t] + (F[t] - s[t]) (days left) / n, F[t] the forward of n days on t; m: last session of a month, I: the index converted. Daily: L[t] = L[t-1] * (I[t] / I[t-1] + ratio (f[t-1] - f[t]) / s[t-1]). By currencies ratio (F[m] - f[t]) / s[m] is sum_c ratio[c] w[c,m] (F[c,m] - f[c,t]) / s[c,m], w: weight of the names quoted in c after the close of m',
   reference:

@@ -8,7 +8,7 @@ import { reportWithoutEffect } from '../remarks.js';
 export const currency = defineOverlayType({
   type: 'currency',
   label: 'Currency converted',
-  help: 'The index in another currency, unhedged.',
+  help: 'The index in another currency, without a hedge.',
   formula: 'L[t] = L[t-1] * g[t] * s[t] / s[t-1], s: price of the currency beneath in that of the overlay',
   reference: 'MSCI Index Calculation Methodology: indices in other currencies',
   schema: defineObject(() => ({

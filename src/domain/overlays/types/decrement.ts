@@ -21,7 +21,7 @@ const schema = defineObject(() => ({
 export const decrement = defineOverlayType({
   type: 'decrement',
   label: 'Decrement',
-  help: 'A synthetic dividend per year, in percent or in points, subtracted every day.',
+  help: 'The index less a synthetic dividend per year, in percent or in points, which is subtracted every day.',
   formula:
     'geometric: L[t] = L[t-1] * g[t] * (1 - p)^(days / basis); arithmetic: L[t] = L[t-1] * g[t] * (1 - p * days / basis); points: L[t] = L[t-1] * g[t] - points * days / basis',
   reference: 'STOXX Index Guide and Euronext decrement indices, percentage and point versions',
@@ -41,7 +41,7 @@ export const decrement = defineOverlayType({
             ...reportIdleMembers(schema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
           ]
         : [];
-    const why = 'it applies to percent, but points are given';
+    const why = 'it applies to percent, but points is present';
     return [
       ...reportIdleMembers(schema, spec, { members: ['method'], why }),
       ...(points < baseValue ? [] : [warnOfExhaustion(points, baseValue)]),
@@ -66,7 +66,7 @@ const warnOfExhaustion = (points: number, baseValue: number): Remark => ({
   severity: 'warning',
   code: 'OUT_OF_RANGE',
   path: 'points',
-  message: `overlay.points is ${points} per year and the base value is ${baseValue}: unless the underlying index grows by as much, the level falls to 0 within a year.`,
+  message: `overlay.points is ${points} per year and the base value is ${baseValue}. The level falls to 0 within a year unless the underlying index grows by the same amount.`,
   value: points,
 });
 

@@ -7,7 +7,7 @@ import { computeAccruals, createWholeHolding } from '../steps.js';
 export const excessReturn = defineOverlayType({
   type: 'excess_return',
   label: 'Excess return',
-  help: 'The index over cash.',
+  help: 'Return of the index in excess of cash.',
   formula: 'L[t] = L[t-1] * g[t] / (1 + c[t-1] * days / basis)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: excess return indices',
   schema: defineObject(() => ({

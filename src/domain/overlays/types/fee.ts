@@ -9,7 +9,7 @@ import { createWholeHolding, computeYearFractions } from '../steps.js';
 export const fee = defineOverlayType({
   type: 'fee',
   label: 'Fee',
-  help: 'An annual fee, subtracted every day.',
+  help: 'The index less an annual fee, which is subtracted every day.',
   formula: 'L[t] = L[t-1] * g[t] * (1 - p)^(days / basis)',
   reference: 'geometric day count, as in fee-adjusted indices of STOXX and Solactive',
   schema: defineObject(() => ({ type: z.literal('fee'), percent, basis: defineBasis(365) })),

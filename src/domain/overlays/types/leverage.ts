@@ -18,14 +18,14 @@ const schema = defineObject(() => ({
       error: `must be from ${-FACTOR_MAX} to ${FACTOR_MAX} and not 0, which holds nothing of the index`,
       params: { finding: 'OUT_OF_RANGE' },
     })
-    .meta({ description: 'Multiple of the daily return; negative is inverse.' }),
+    .meta({ description: 'Multiple of the daily return. A negative multiple is inverse.' }),
   financing: defineRateSeries('rate of financing').nullable().default(null),
   spread_bps: z
     .number()
     .min(0)
     .max(10_000)
     .default(0)
-    .meta({ description: 'Spread over the rate, basis points per year.' }),
+    .meta({ description: 'Spread over the rate, in basis points per year.' }),
   cost_bps: costBps,
   basis: defineBasis(360),
 }));
@@ -33,7 +33,7 @@ const schema = defineObject(() => ({
 export const leverage = defineOverlayType({
   type: 'leverage',
   label: 'Leveraged or inverse',
-  help: 'A multiple of the daily return, reset every session; a negative one is inverse.',
+  help: 'A multiple of the daily return, reset every session. A negative multiple is inverse.',
   formula:
     'L[t] = L[t-1] * (1 + K (g[t] - 1) + carry); K > 1: carry = -(K - 1) (r[t-1] + spread) days / basis; K < 1: carry = (1 - K) (r[t-1] - spread) days / basis; with costs growth G[t] becomes G[t] (1 - cost |K - K g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: leveraged and inverse indices',

@@ -8,12 +8,14 @@ import { reportWithoutEffect } from '../remarks.js';
 export const quanto = defineOverlayType({
   type: 'quanto',
   label: 'Quanto',
-  help: 'The return of the index in its own currency, paid in another, without exchange rates.',
+  help: 'The return of the index in its own currency, paid in another currency, without exchange rates.',
   formula: 'L[t] = L[t-1] * g[t], L in the currency of the overlay and g in that of the underlying index',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: quanto indices',
   schema: defineObject(() => ({
     type: z.literal('quanto'),
-    to: CurrencyCode.meta({ description: 'Currency in which the return is paid: that of the overlay.' }),
+    to: CurrencyCode.meta({
+      description: 'Currency in which the return is paid, which is the currency of the overlay.',
+    }),
   })),
   example: { type: 'quanto', to: 'EUR' },
   currency: ({ to }) => to,

@@ -27,7 +27,7 @@ const schema = defineObject(() => ({
     .meta({ label: 'Target volatility', description: 'Annual volatility of the overlay.', unit: 'fraction' }),
   half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
     label: 'Half-lives',
-    description: 'Half-lives of the weights of squared returns, in sessions; the largest volatility is used.',
+    description: 'Half-lives of the weights of squared returns, in sessions. The largest volatility is used.',
   }),
   sessions: z
     .int()
@@ -35,7 +35,7 @@ const schema = defineObject(() => ({
     .max(2520)
     .nullable()
     .default(null)
-    .meta({ description: 'Number of sessions whose squared returns are averaged, instead of half-lives.' }),
+    .meta({ description: 'Number of sessions of the mean of squared returns. Replaces the half-lives.' }),
   max_leverage: z
     .number()
     .gt(0)
@@ -47,7 +47,7 @@ const schema = defineObject(() => ({
     .min(0)
     .max(20)
     .default(2)
-    .meta({ description: 'Number of sessions between the last return that is used and the exposure.' }),
+    .meta({ description: 'Number of sessions between the last return in the volatility and the exposure.' }),
   ...reviewFields,
   cash: defineRateSeries('rate of cash').nullable().default(null),
   spread_bps: z
@@ -55,7 +55,7 @@ const schema = defineObject(() => ({
     .min(0)
     .max(10_000)
     .optional()
-    .meta({ description: 'Spread over the rate, for borrowing at an exposure above 1. Default: 0.' }),
+    .meta({ description: 'Spread over the rate, for borrowed money at an exposure above 1. Default: 0.' }),
   cost_bps: costBps,
   basis: defineBasis(360),
   annualisation,
@@ -64,7 +64,7 @@ const schema = defineObject(() => ({
 export const riskControl = defineOverlayType({
   type: 'risk_control',
   label: 'Risk control',
-  help: 'Exposure to the index with a target volatility, the rest in cash.',
+  help: 'The index with a target volatility. The rest is invested in cash.',
   formula:
     'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',

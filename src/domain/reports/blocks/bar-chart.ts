@@ -5,11 +5,11 @@ import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.
 /** Sources of the bars in a chart. */
 export const BAR_SOURCES = {
   annual_returns: 'return of each calendar year',
-  top_weights: 'the largest weights on the last date',
-  sector_weights: 'weight of each sector on the last date, the largest first',
-  contributions: 'the largest contributors to the return of the portfolio, then the largest detractors from it',
+  top_weights: 'largest weights on the last date',
+  sector_weights: 'weight of each sector on the last date, beginning with the largest',
+  contributions: 'largest contributors to the return of the portfolio, followed by the largest detractors',
   liquidation:
-    'share of a portfolio of `aum` that held the index before its latest rebalance, sold within some days at a tenth of the daily volume; empty for an overlay',
+    'fraction of a portfolio of `aum` that can be sold within a number of days at a tenth of the daily volume; the portfolio held the index before its latest rebalance; empty for an overlay',
   literal: 'the values of `values`',
 } as const;
 export type BarSource = keyof typeof BAR_SOURCES;
@@ -17,7 +17,7 @@ export type BarSource = keyof typeof BAR_SOURCES;
 const BARS_MAX = 200;
 
 export const barChart = defineBlockKind({
-  help: 'Bars of a run with their values, or values given by the template.',
+  help: 'Bars of figures of a run, or of values in the template.',
   schema: defineObject(() => ({
     kind: z.literal('bar_chart'),
     ...blockFields,
@@ -27,7 +27,7 @@ export const barChart = defineBlockKind({
       .meta({ description: `Source of the bars. ${listMeanings(BAR_SOURCES)}.` }),
     limit: z.int().min(1).max(BARS_MAX).default(10).meta({
       description:
-        'Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.',
+        'Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown; several further sectors are added up.',
     }),
     aum: z
       .number()
@@ -43,7 +43,7 @@ export const barChart = defineBlockKind({
       })
       .nullable()
       .default(null)
-      .meta({ description: 'Label to value, for a literal chart.' }),
+      .meta({ description: 'Values by label, for a literal chart.' }),
   }))
     .superRefine(({ source, values }, context) => {
       if (source === 'literal' && values === null)

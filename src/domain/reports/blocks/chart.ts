@@ -5,10 +5,10 @@ import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.
 
 /** Lines in a chart. */
 export const CHART_LINES = {
-  level: 'the portfolio, rebased to 100',
-  index_level: 'the index that it follows, rebased to 100',
-  benchmark: 'the benchmark, rebased to 100, if the run has one',
-  drawdown: 'fall of the level from its running maximum',
+  level: 'portfolio, rebased to 100',
+  index_level: 'index that the portfolio follows, rebased to 100',
+  benchmark: 'benchmark, rebased to 100, if the run has one',
+  drawdown: 'level relative to its running maximum, less 1',
   rolling_volatility: 'annualised volatility of the latest 252 sessions, or fewer for a short run',
   headroom: 'distance to the nearest bound of a concentration rule, set by `rule` and `fallback_rule`',
   sector_weights: 'weights of the three sectors with the largest mean weight',
@@ -18,7 +18,7 @@ export type ChartLine = keyof typeof CHART_LINES;
 const NAMES = listNames(CHART_LINES);
 
 export const chart = defineBlockKind({
-  help: 'Lines of a run over time. Levels share one panel; the others have separate panels below it.',
+  help: 'Lines of a run over time. Levels are in one panel. Other lines have separate panels below it.',
   schema: defineObject(() => ({
     kind: z.literal('chart'),
     ...blockFields,
@@ -27,11 +27,10 @@ export const chart = defineBlockKind({
       .min(1)
       .max(NAMES.length)
       .default(['level'])
-      .meta({ description: `Series drawn. ${listMeanings(CHART_LINES)}.` }),
-    log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
+      .meta({ description: `Series of the chart. ${listMeanings(CHART_LINES)}.` }),
+    log_scale: z.boolean().default(false).meta({ description: 'True draws a logarithmic axis for the levels.' }),
     rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
-      description:
-        'Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.',
+      description: 'Published concentration rule whose headroom is drawn. Default: the rule that triggers rebalances.',
     }),
     fallback_rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
       description:
@@ -42,7 +41,7 @@ export const chart = defineBlockKind({
       .min(60)
       .max(1000)
       .default(180)
-      .meta({ description: 'Height of the chart in points; at most that of the page.' }),
+      .meta({ description: 'Height of the chart in points, at most the height of the page.' }),
   })).meta({ id: 'ChartBlock' }),
   example: {
     kind: 'chart',

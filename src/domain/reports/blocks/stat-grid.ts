@@ -104,13 +104,13 @@ const NAMES = listNames(STATS);
 const VALUES_MAX = 60;
 
 export const statGrid = defineBlockKind({
-  help: 'Figures of a run in a grid, or values given by the template.',
+  help: 'Figures of a run in a grid, or values in the template.',
   schema: defineObject(() => ({
     kind: z.literal('stat_grid'),
     ...blockFields,
     stats: z.array(z.enum(NAMES)).max(VALUES_MAX).nullable().default(null).meta({
       description:
-        'Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.',
+        'Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present.',
     }),
     columns: z.int().min(1).max(6).default(4).meta({ description: 'Number of figures per row.' }),
     values: z
@@ -121,7 +121,7 @@ export const statGrid = defineBlockKind({
       })
       .nullable()
       .default(null)
-      .meta({ description: 'Label to text, printed as given after the figures.' }),
+      .meta({ description: 'Texts by label, which are printed after the figures.' }),
   })).meta({ id: 'StatGridBlock' }),
   example: {
     kind: 'stat_grid',

@@ -5,20 +5,19 @@ import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.
 
 /** Sources of the rows in a table. */
 export const TABLE_SOURCES = {
-  constituents: 'holdings on the last date, the largest first',
-  rebalances: 'the latest rebalances, with securities added and removed, turnover, cap and the weight it moved',
+  constituents: 'holdings on the last date, beginning with the largest',
+  rebalances: 'latest rebalances, with securities added and removed, turnover, cap and redistributed weight',
   annual_returns: 'return of each calendar year',
   monthly_returns: 'return of each month, one row per year',
-  attribution: 'contribution of each security to the return of the portfolio, the largest first',
-  risk: 'contribution of each holding to the volatility, the largest first',
-  exposures: 'weight of each sector at the end of each year, the largest first',
-  limits: 'the published concentration rules: headroom, sessions in breach and breaches',
-  breaches: 'breaches of the rule that triggers rebalances, the latest first; empty if the index has no such rule',
-  overlay_parts:
-    'contribution of the underlying securities and the separate parts of an overlay; empty for another index',
-  dividend_points: 'ordinary dividends in index points, the latest years first; empty if none are paid',
-  pack: 'orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; empty for an overlay',
-  scenarios: 'the holdings of the last date in past windows and under shocks, from `scenarios`',
+  attribution: 'contribution of each security to the return of the portfolio, beginning with the largest',
+  risk: 'contribution of each holding to the volatility, beginning with the largest',
+  exposures: 'weight of each sector at the end of each year, beginning with the largest',
+  limits: 'published concentration rules: headroom, sessions in breach and number of breaches',
+  breaches: 'breaches of the rule that triggers rebalances, latest first; empty if the index has no such rule',
+  overlay_parts: 'contribution of the underlying securities and of the parts of an overlay; empty for other indices',
+  dividend_points: 'ordinary dividends in index points, latest years first; empty if there are none',
+  pack: 'orders of the latest rebalance for a portfolio of `aum` that held the index, beginning with the largest; empty for an overlay',
+  scenarios: 'holdings of the last date in past windows and under shocks, as defined in `scenarios`',
   literal: 'the rows of `frame`',
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;
@@ -50,11 +49,11 @@ export const LiteralTable = defineObject(() => ({
     const odd = data.findIndex((row) => row.length !== columns.length);
     if (odd >= 0) refuse(`has ${data[odd]!.length} cells for ${columns.length} columns`, ['data', odd]);
   })
-  .meta({ id: 'LiteralTable', description: 'A table in pandas "split" form.' });
+  .meta({ id: 'LiteralTable', description: 'Table in the "split" format of pandas.' });
 export type LiteralTable = z.infer<typeof LiteralTable>;
 
 export const table = defineBlockKind({
-  help: 'Table of a run, or one given by the template.',
+  help: 'Table of a run, or a table in the template.',
   schema: defineObject(() => ({
     kind: z.literal('table'),
     ...blockFields,
@@ -64,18 +63,18 @@ export const table = defineBlockKind({
       .meta({ description: `Source of the rows. ${listMeanings(TABLE_SOURCES)}.` }),
     limit: z.int().min(1).max(ROWS_MAX).default(10).meta({
       description:
-        'Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.',
+        'Maximum number of rows: the largest holdings, the latest rebalances, or the latest years. A single further security is shown; several further securities are added up.',
     }),
     aum: z
       .number()
       .gt(0)
       .max(1e15)
       .default(100_000_000)
-      .meta({ description: 'Value of the portfolio of a pack, in the currency of the index.' }),
+      .meta({ description: 'Value of the portfolio of a table of orders, in the currency of the index.' }),
     scenarios: ScenarioList.nullable()
       .default(null)
       .meta({ description: 'Past windows and shocks of a table of scenarios, as in a request for scenarios.' }),
-    frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
+    frame: LiteralTable.nullable().default(null).meta({ description: 'Rows of a literal table.' }),
   }))
     .superRefine(({ source, frame, scenarios }, context) => {
       const require = (member: string, what: string) =>

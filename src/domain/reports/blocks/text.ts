@@ -6,7 +6,7 @@ import { blockFields, defineBlockKind } from '../block.js';
 const CHARACTERS_MAX = 20_000;
 
 export const text = defineBlockKind({
-  help: 'Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.',
+  help: 'Paragraphs, separated by empty lines. Supported markup: `**bold**`, lists of lines that begin with `- ` or `* `, and numbered lists with `1. `.',
   schema: defineObject(() => ({
     kind: z.literal('text'),
     ...blockFields,

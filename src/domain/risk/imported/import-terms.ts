@@ -21,14 +21,14 @@ export type ModelFileFormat = (typeof MODEL_FILES)[keyof typeof MODEL_FILES];
 export const importTermFields = {
   units: z.enum(['annual', 'daily']).meta({
     description:
-      'Period of variances and covariances: year, or session; session values are multiplied by `annualisation`.',
+      'Period of variances and covariances: year or session. Values per session are multiplied by `annualisation`.',
   }),
   annualisation: z.int().min(1).max(366).default(LIMITS.PERIODS_PER_YEAR).meta({
-    description: 'Sessions of a year. Read with daily units.',
+    description: 'Number of sessions per year, for daily units.',
   }),
   repair: z.boolean().default(false).meta({
     description:
-      'Replaces covariances that are not symmetric by the mean of both, and negative eigenvalues by 0; variances are kept. Otherwise both are errors.',
+      'True replaces covariances that are not symmetric by the mean of both values, and negative eigenvalues by 0 without changing variances. By default, both are errors.',
   }),
 };
 
@@ -45,7 +45,7 @@ const createFrameSchema = (rows: string, columns: string) =>
     .optional();
 
 export const ImportedModelDate = defineObject(() => ({
-  date: IsoDate.meta({ description: 'Day from which the model is in force, ascending.' }),
+  date: IsoDate.meta({ description: 'Day from which the model applies, ascending.' }),
   covariance: createFrameSchema('Securities.', 'The same securities.').meta({
     description: 'Covariances of the securities, in the form of GET /risk-models/{model_id}.',
   }),
@@ -58,7 +58,7 @@ export const ImportedModelDate = defineObject(() => ({
   specific_variances: z
     .record(z.string(), z.unknown())
     .optional()
-    .meta({ description: 'D: specific variance by security.' }),
+    .meta({ description: 'D: specific variances by security.' }),
 })).meta({ id: 'ImportedModelDate' });
 export type ImportedModelDate = z.infer<typeof ImportedModelDate>;
 
@@ -66,14 +66,15 @@ export type ImportedModelDate = z.infer<typeof ImportedModelDate>;
 export const RiskModelImport = defineObject(() => ({
   ...importTermFields,
   models: z.array(ImportedModelDate).min(1).max(LIMITS.MAX_MODEL_DATES).meta({
-    description: 'One model per date, ascending: all covariances, or all factor models of the same factors.',
+    description:
+      'One model per date, ascending. All models consist of covariances, or all models are factor models with the same factors.',
   }),
 })).meta({ id: 'RiskModelImport' });
 export type RiskModelImport = z.infer<typeof RiskModelImport>;
 
 /** Import terms of a file, as query parameters. */
 export const RiskModelImportQuery = defineObject(() => ({
-  units: importTermFields.units.optional().meta({ description: 'As in the JSON body. Required with a file.' }),
+  units: importTermFields.units.optional().meta({ description: 'As in the JSON body. Required for a file.' }),
   annualisation: z.int().min(1).max(366).optional().meta({ description: 'As in the JSON body.' }),
   repair: z.boolean().optional().meta({ description: 'As in the JSON body.' }),
   date: IsoDate.optional().meta({ description: 'Date of a file without a column `date`.' }),

@@ -11,7 +11,7 @@ const EIGENPORTFOLIOS_MAX = 100;
  */
 export const RiskValidationRequest = defineObject(() => ({
   start: IsoDate.nullable().default(null).meta({
-    description: 'First day of a forecast. Default: the first with a whole window before it.',
+    description: 'First day of a forecast. Default: the first day with a whole window before it.',
   }),
   end: IsoDate.nullable().default(null).meta({ description: 'Last outcome date.' }),
   sessions: z
@@ -21,18 +21,20 @@ export const RiskValidationRequest = defineObject(() => ({
     .default(252)
     .meta({ description: 'Number of returns in each forecast, up to its day.' }),
   horizon: z.int().min(1).max(LIMITS.PERIODS_PER_YEAR).default(21).meta({
-    description: 'Number of sessions of an outcome, and from one forecast to the next: outcomes do not overlap.',
+    description:
+      'Number of sessions of an outcome, and of the interval between forecasts. Outcomes therefore do not overlap.',
   }),
   index_id: Id.nullable().default(null).meta({
     description:
-      'Index whose weights on each day of its latest run are a portfolio. Default: that of the estimate, if any.',
+      'Index whose weights on each day of its latest run are a portfolio. Default: the index of the estimate, if there is one.',
   }),
   random: z.int().min(0).max(RANDOM_MAX).default(50).meta({
     description:
-      'Number of random portfolios of at most 20 securities each, and of the same relative to the equally weighted one.',
+      'Number of random portfolios of at most 20 securities, and of random portfolios relative to the equally weighted portfolio.',
   }),
   eigenportfolios: z.int().min(0).max(EIGENPORTFOLIOS_MAX).default(10).meta({
-    description: 'Number of eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on.',
+    description:
+      'Number of eigenvectors of each covariance that are used as portfolios, evenly spaced from the largest eigenvalue.',
   }),
   seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(1).meta({ description: 'Seed of the random portfolios.' }),
 })).meta({ id: 'RiskValidationRequest' });

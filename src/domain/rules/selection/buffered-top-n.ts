@@ -20,18 +20,18 @@ const rank = z.int().min(1).max(100_000).nullable().default(null);
 export const bufferedTopN = defineSelectionClass({
   type: 'BufferedTopN',
   label: 'Best by a field, with a buffer',
-  help: 'Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover.',
+  help: 'Keeps the `count` best securities. Constituents stay while their rank is within a buffer, which reduces turnover.',
   params: defineObject(() => ({
     field: parameters.defaultToField('MARKET_CAP'),
     count: parameters.count,
     enter_rank: rank.meta({
       label: 'Enter rank',
-      help: 'Securities ranked at or above this always enter. Default: 80 % of count, rounded down.',
+      help: 'Securities ranked at or above this rank always enter. Default: 80 % of count, rounded down.',
       unit: 'rank',
     }),
     exit_rank: rank.meta({
       label: 'Exit rank',
-      help: 'Constituents ranked at or above this stay. Default: 120 % of count, rounded up.',
+      help: 'Constituents ranked at or above this rank stay. Default: 120 % of count, rounded up.',
       unit: 'rank',
     }),
     ascending: parameters.ascending,

@@ -10,12 +10,12 @@ const categories = z.array(z.string()).min(1).max(1000).nullable().default(null)
 export const categoryFilter = defineSelectionClass({
   type: 'CategoryFilter',
   label: 'Category filter',
-  help: 'Keeps securities whose category is in one list and not in another.',
+  help: 'Keeps securities with a category in one list, and without a category in another list.',
   params: defineObject(() => ({
     field: parameters.fieldName,
     include: categories.meta({
       label: 'Include',
-      help: 'Categories to keep. Default: all that are not excluded.',
+      help: 'Categories that are kept. Default: all categories that are not excluded.',
     }),
     exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
     missing: parameters.missing,

@@ -11,14 +11,14 @@ import { keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chos
 const Term = defineObject(() => ({
   field: parameters.field,
   weight: z.number().gt(0).max(1e6).default(1).meta({ description: 'Weight of the term in the average.' }),
-  direction: z.enum(['high', 'low']).default('high').meta({ description: 'Which end of the datapoint is good.' }),
+  direction: z.enum(['high', 'low']).default('high').meta({ description: 'End of the datapoint that is better.' }),
   winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Limit on the absolute z-score.' }),
 })).meta({ id: 'ScoreTerm' });
 
 export const compositeScore = defineSelectionClass({
   type: 'CompositeScore',
   label: 'Composite score',
-  help: 'Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both.',
+  help: 'Scores securities by a weighted average of winsorised z-scores. It keeps the best scores, the scores above a minimum, or both.',
   params: defineObject(() => ({
     terms: z.array(Term).min(1).max(32).meta({ label: 'Terms', help: 'Datapoints of the score.', ref: 'ScoreTerm' }),
     count: parameters.count

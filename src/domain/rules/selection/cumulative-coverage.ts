@@ -23,14 +23,14 @@ const share = z.number().min(0).max(1).nullable().default(null);
 export const cumulativeCoverage = defineSelectionClass({
   type: 'CumulativeCoverage',
   label: 'Cumulative coverage',
-  help: 'Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band.',
+  help: 'Keeps the best securities until they cover a fraction of the total. Constituents stay within a buffer or a band.',
   params: defineObject(() => ({
     field: parameters
       .defaultToField('FREE_FLOAT_MARKET_CAP')
       .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
     coverage: z.number().gt(0).max(1).meta({
       label: 'Coverage',
-      help: 'Share of the total to cover; the security that crosses it is kept.',
+      help: 'Fraction of the total that is covered. The security that crosses it is kept.',
       unit: 'fraction',
     }),
     buffer: z
@@ -38,7 +38,7 @@ export const cumulativeCoverage = defineSelectionClass({
       .min(0)
       .max(1)
       .default(0)
-      .meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
+      .meta({ label: 'Buffer', help: 'Constituents stay up to the coverage plus this value.', unit: 'fraction' }),
     group_by: parameters.groupBy,
     rank_field: parameters.field.nullable().default(null).meta({
       label: 'Rank field',
@@ -47,12 +47,12 @@ export const cumulativeCoverage = defineSelectionClass({
     ascending: parameters.ascending,
     lower: share.meta({
       label: 'Lower band',
-      help: 'Securities outside the index enter up to this coverage before constituents are considered.',
+      help: 'Securities outside the index enter up to this coverage, before constituents are considered.',
       unit: 'fraction',
     }),
     upper: share.meta({
       label: 'Upper band',
-      help: 'Constituents stay up to this coverage; then the best others fill up to the coverage.',
+      help: 'Constituents stay up to this coverage. The best other securities then fill up to the coverage.',
       unit: 'fraction',
     }),
     missing: parameters.missing,

@@ -10,16 +10,16 @@ import { formatShare } from '../../catalogue/sentence-numbers.js';
 export const dividendFilter = defineSelectionClass({
   type: 'DividendFilter',
   label: 'Dividend filter',
-  help: 'Keeps securities with a minimum trailing yield that have paid in each of the last calendar years.',
+  help: 'Keeps securities with a minimum trailing yield and an ordinary dividend in each of the last calendar years.',
   params: defineObject(() => ({
     minimum_yield: z.number().min(0).max(100).default(0).meta({
       label: 'Minimum yield',
-      help: 'Minimum ordinary dividends of twelve months over the close.',
+      help: 'Minimum of the ordinary dividends of twelve months, divided by the close.',
       unit: 'fraction',
     }),
     minimum_years: z.int().min(0).max(100).default(0).meta({
       label: 'Minimum years',
-      help: 'Full calendar years before the decision, each with at least one ordinary dividend.',
+      help: 'Number of complete calendar years before the decision, each with at least one ordinary dividend.',
       unit: 'years',
     }),
     missing: parameters.missing,

@@ -13,7 +13,7 @@ import { describeMissingPolicy, createReason } from '../verdicts.js';
 export const fieldFilter = defineSelectionClass({
   type: 'FieldFilter',
   label: 'Field filter',
-  help: 'Keeps securities whose datapoint meets one comparison: the short form of an expression.',
+  help: 'Keeps securities whose datapoint satisfies one comparison. It is a short form of ExpressionFilter.',
   params: defineObject(() => ({
     field: parameters.field,
     comparison: z.enum(COMPARISONS).meta({ label: 'Comparison' }),

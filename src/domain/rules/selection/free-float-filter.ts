@@ -8,14 +8,14 @@ import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readVal
 export const freeFloatFilter = defineSelectionClass({
   type: 'FreeFloatFilter',
   label: 'Free float filter',
-  help: 'Keeps securities with a minimum share of free float.',
+  help: 'Keeps securities with a minimum free float.',
   params: defineObject(() => ({
     minimum: z
       .number()
       .min(0)
       .max(1)
       .default(0.15)
-      .meta({ label: 'Minimum', help: 'Minimum share in free float.', unit: 'fraction' }),
+      .meta({ label: 'Minimum', help: 'Minimum free float, as a fraction of the shares.', unit: 'fraction' }),
     missing: parameters.missing,
   })),
   example: { id: 'float', type: 'FreeFloatFilter', params: { minimum: 0.15 } },

@@ -8,11 +8,11 @@ import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField,
 export const groupLimit = defineSelectionClass({
   type: 'GroupLimit',
   label: 'Group limit',
-  help: 'Keeps a maximum number of securities of each group, the best by a field.',
+  help: 'Keeps a maximum number of securities of each group, which are the best by a field.',
   params: defineObject(() => ({
     field: parameters.fieldName.meta({
       label: 'Field',
-      help: 'Column whose values are the groups; securities without a value form one group.',
+      help: 'Column whose values are the groups. Securities without a value form one group.',
     }),
     rank_field: parameters
       .defaultToField('MARKET_CAP')

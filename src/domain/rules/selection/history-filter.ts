@@ -11,7 +11,7 @@ import { formatShare } from '../../catalogue/sentence-numbers.js';
 export const historyFilter = defineSelectionClass({
   type: 'HistoryFilter',
   label: 'History filter',
-  help: 'Keeps securities with price bars on a minimum share of the trailing sessions.',
+  help: 'Keeps securities with price bars on a minimum fraction of the trailing sessions.',
   params: defineObject(() => ({
     sessions: z
       .int()
@@ -24,7 +24,7 @@ export const historyFilter = defineSelectionClass({
       .min(0)
       .max(1)
       .default(0.95)
-      .meta({ label: 'Coverage', help: 'Minimum share of them with a price bar.', unit: 'fraction' }),
+      .meta({ label: 'Coverage', help: 'Minimum fraction of the sessions with a price bar.', unit: 'fraction' }),
     missing: parameters.missing,
   })),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },

@@ -9,7 +9,7 @@ import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readVal
 export const liquidityFilter = defineSelectionClass({
   type: 'LiquidityFilter',
   label: 'Liquidity filter',
-  help: 'Keeps securities with a minimum daily traded value; constituents may have a separate minimum.',
+  help: 'Keeps securities with a minimum daily traded value. A separate minimum can apply to constituents.',
   params: defineObject(() => ({
     minimum: parameters.defineMoneyRequired(
       'Minimum',
@@ -23,7 +23,7 @@ export const liquidityFilter = defineSelectionClass({
       .meta({ label: 'Statistic', help: 'Aggregate of the daily values.' }),
     incumbent_minimum: parameters.defineMoneyPerDay(
       'Incumbent minimum',
-      'Minimum daily traded value of a constituent. Default: same as for others.',
+      'Minimum daily traded value of a constituent. Default: same as for other securities.',
     ),
     missing: parameters.missing,
   })),

@@ -10,14 +10,17 @@ const order = parameters.requireOrder('minimum', 'maximum');
 export const marketCapFilter = defineSelectionClass({
   type: 'MarketCapFilter',
   label: 'Market capitalisation filter',
-  help: 'Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum.',
+  help: 'Keeps securities with a market capitalisation between two bounds. A separate minimum can apply to constituents.',
   params: defineObject(() => ({
     minimum: parameters.defineMoneyBound('Minimum', 'Minimum market capitalisation; null: no minimum.'),
     maximum: parameters.defineMoneyBound('Maximum', 'Maximum market capitalisation; null: no maximum.'),
-    free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
+    free_float: z
+      .boolean()
+      .default(true)
+      .meta({ label: 'Free float', help: 'True uses only the shares in free float.' }),
     incumbent_minimum: parameters.defineMoneyBound(
       'Incumbent minimum',
-      'Minimum market capitalisation of a constituent. Default: same as for others.',
+      'Minimum market capitalisation of a constituent. Default: same as for other securities.',
     ),
     missing: parameters.missing,
   })).refine(order.check, order.issue),

@@ -9,10 +9,13 @@ import { createReason, readValues } from '../verdicts.js';
 export const membershipFilter = defineSelectionClass({
   type: 'MembershipFilter',
   label: 'Membership filter',
-  help: 'Keeps the constituents of another index as last decided, or all other securities.',
+  help: 'Keeps the constituents of the last decided composition of another index, or all other securities.',
   params: defineObject(() => ({
-    index_id: Id.meta({ label: 'Index', help: 'A stored index.' }),
-    in: z.boolean().default(true).meta({ label: 'Constituents', help: 'If false, its constituents are excluded.' }),
+    index_id: Id.meta({ label: 'Index', help: 'Id of a stored index.' }),
+    in: z
+      .boolean()
+      .default(true)
+      .meta({ label: 'Constituents', help: 'If false, the constituents of the index are excluded.' }),
   })),
   example: { id: 'outside', type: 'MembershipFilter', params: { index_id: 'CORE-40', in: false } },
   behaviour({ index_id: indexId, in: isIn }) {

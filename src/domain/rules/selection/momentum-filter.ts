@@ -9,17 +9,17 @@ import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readVal
 export const momentumFilter = defineSelectionClass({
   type: 'MomentumFilter',
   label: 'Momentum filter',
-  help: 'Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts.',
+  help: 'Keeps securities with a minimum total return over a window that skips the latest sessions. The return includes the growth over missing price bars.',
   params: defineObject(() => ({
     window: parameters
       .defineWindow(252)
-      .meta({ label: 'Window', help: 'Trailing sessions up to those skipped.', unit: 'sessions' }),
+      .meta({ label: 'Window', help: 'Number of trailing sessions before the skipped sessions.', unit: 'sessions' }),
     skip: z
       .int()
       .min(0)
       .max(LAG_SESSIONS_MAX)
       .default(21)
-      .meta({ label: 'Skip', help: 'Latest sessions left out.', unit: 'sessions' }),
+      .meta({ label: 'Skip', help: 'Number of latest sessions that are skipped.', unit: 'sessions' }),
     minimum: z
       .number()
       .min(-1)

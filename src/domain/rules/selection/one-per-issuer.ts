@@ -10,11 +10,11 @@ const NO_POSITIONS = new Int32Array(0);
 export const onePerIssuer = defineSelectionClass({
   type: 'OnePerIssuer',
   label: 'One line per issuer',
-  help: 'Keeps the best share line of each issuer; a security without an issuer counts as its own issuer.',
+  help: 'Keeps the best share line of each issuer. A security without an issuer is a separate issuer.',
   params: defineObject(() => ({
     issuer_field: parameters.fieldName
       .default('ISSUER')
-      .meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
+      .meta({ label: 'Issuer field', help: 'Column that identifies the issuer.' }),
     field: parameters.fieldName.default('VALUE_TRADED'),
     window: parameters.defineWindow(60),
     missing: parameters.missing,

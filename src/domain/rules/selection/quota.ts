@@ -11,7 +11,7 @@ const GROUPS_MAX = 1000;
 export const quota = defineSelectionClass({
   type: 'Quota',
   label: 'Quotas',
-  help: 'Keeps a number of securities of each group, the best by a field; groups without a quota are excluded.',
+  help: 'Keeps a number of securities of each group, which are the best by a field. Groups without a quota are excluded.',
   params: defineObject(() => ({
     field: parameters.fieldName.meta({ label: 'Field', help: 'Column whose values are the groups.' }),
     quotas: z

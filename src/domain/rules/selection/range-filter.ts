@@ -13,8 +13,8 @@ export const rangeFilter = defineSelectionClass({
   help: 'Keeps securities with a datapoint between two bounds.',
   params: defineObject(() => ({
     field: parameters.field,
-    minimum: parameters.defineBound('Minimum', 'Lower bound; null: no bound.'),
-    maximum: parameters.defineBound('Maximum', 'Upper bound; null: no bound.'),
+    minimum: parameters.defineBound('Minimum', 'Lower bound; null: no lower bound.'),
+    maximum: parameters.defineBound('Maximum', 'Upper bound; null: no upper bound.'),
     inclusive: z.boolean().default(true).meta({ label: 'Inclusive', help: 'True if a value equal to a bound passes.' }),
     missing: parameters.missing,
   })).refine(order.check, order.issue),

@@ -17,7 +17,7 @@ export const topFraction = defineSelectionClass({
       .number()
       .gt(0)
       .max(1)
-      .meta({ label: 'Fraction', help: 'Share of the ranked securities to keep.', unit: 'fraction' }),
+      .meta({ label: 'Fraction', help: 'Fraction of the ranked securities that is kept.', unit: 'fraction' }),
     ascending: parameters.ascending,
     group_by: parameters.groupBy,
     missing: parameters.missing,

@@ -10,7 +10,7 @@ const order = parameters.requireOrder('minimum', 'maximum');
 export const volatilityFilter = defineSelectionClass({
   type: 'VolatilityFilter',
   label: 'Volatility filter',
-  help: 'Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds.',
+  help: 'Keeps securities with an annualised volatility between two bounds. The volatility uses the returns between price bars on consecutive sessions.',
   params: defineObject(() => ({
     window: parameters.defineWindow(252),
     maximum: parameters.defineBound('Maximum', 'Maximum volatility; null: no maximum.', 'fraction per year'),

@@ -18,10 +18,10 @@ export const fieldWeight = defineWeightingClass({
       .min(-16)
       .max(16)
       .default(1)
-      .meta({ label: 'Power', help: 'Exponent of the value; -1 weighs by the inverse.' }),
+      .meta({ label: 'Power', help: 'Exponent of the value. -1 uses the inverse of the value.' }),
     negative: z.enum(['zero', 'abs', 'fail']).default('zero').meta({
       label: 'Negative values',
-      help: 'A security with a negative value is not held, counts with its absolute value, or fails the decision.',
+      help: 'Treatment of a security with a negative value: it is not held, its absolute value is used, or the decision fails.',
     }),
   })),
   example: { type: 'FieldWeight', params: { field: 'DIVIDEND_YIELD', power: 1 } },

@@ -23,7 +23,7 @@ export const fixedWeight = defineWeightingClass({
       .meta({ label: 'Weights', help: 'Identifier to weight.', unit: 'fraction' }),
     renormalise: z.boolean().default(true).meta({
       label: 'Renormalise',
-      help: 'Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.',
+      help: 'True scales the weights of the selected securities to a sum of 1. Otherwise they must sum to 1.',
     }),
   })).superRefine(({ weights, renormalise }, context) => {
     const total = sumOf(Object.values(weights));

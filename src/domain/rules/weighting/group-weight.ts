@@ -16,16 +16,16 @@ interface Group {
 export const groupWeight = defineWeightingClass({
   type: 'GroupWeight',
   label: 'Group weight',
-  help: 'Weights groups first, then the securities within each group.',
+  help: 'Sets the weights of groups first, and then the weights of the securities within each group.',
   params: defineObject(() => ({
     field: parameters.fieldName.meta({
       label: 'Field',
-      help: 'Column whose values are the groups; securities without a value form one group.',
+      help: 'Column whose values are the groups. Securities without a value form one group.',
     }),
     between: z
       .enum(['equal', 'market_cap', 'fixed'])
       .default('equal')
-      .meta({ label: 'Between groups', help: 'Weighting of the groups; market_cap uses the free float.' }),
+      .meta({ label: 'Between groups', help: 'Weighting of the groups. market_cap uses the free float.' }),
     group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({
       label: 'Group weights',
       help: 'Weight of each group if the weights are fixed. A group without a weight is not held.',
@@ -33,7 +33,7 @@ export const groupWeight = defineWeightingClass({
     }),
     within: z.enum(['equal', 'market_cap']).default('market_cap').meta({
       label: 'Within groups',
-      help: 'Weighting of the securities in a group; market_cap uses the free float.',
+      help: 'Weighting of the securities in a group. market_cap uses the free float.',
     }),
   })).refine(({ between, group_weights }) => between !== 'fixed' || group_weights !== null, {
     path: ['group_weights'],

@@ -21,18 +21,18 @@ import { expandSolved } from './solved-weights.js';
 export const hierarchicalRiskParityWeight = defineWeightingClass({
   type: 'HierarchicalRiskParityWeight',
   label: 'Hierarchical risk parity weight',
-  help: 'Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half.',
+  help: 'Orders securities by a tree of their correlations. The weight is split from the root down, in inverse proportion to the variance of each half.',
   params: defineObject(() => ({
     window: parameters
       .defineWindow(252)
       .meta({ label: 'Window', help: 'Number of trailing returns of the sample covariance.', unit: 'sessions' }),
     linkage: z.enum(LINKAGES).default('single').meta({
       label: 'Linkage',
-      help: 'Distance of two clusters: of their nearest members (single), of their farthest (complete), the mean of all pairs (average), or the growth of the variance within them (ward).',
+      help: 'Distance between two clusters: between their nearest members (single), between their farthest members (complete), the mean of all pairs (average), or the increase of the variance within them (ward).',
     }),
     distance: z.enum(TREE_DISTANCES).default('columns').meta({
       label: 'Distance',
-      help: 'Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance itself.',
+      help: 'Euclidean distance between columns of correlation distances, as published (columns), or the correlation distance (correlation).',
     }),
     risk_model: Id.nullable().default(null).meta({
       label: 'Risk model',

@@ -13,17 +13,16 @@ const VOLATILITY_MIN = 1e-12;
 export const inverseVolatilityWeight = defineWeightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
-  help: 'Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions.',
+  help: 'Weights in proportion to the inverse of annualised volatility. The volatility uses the returns between price bars on consecutive sessions.',
   params: defineObject(() => ({
     window: parameters
       .defineWindow(252)
       .meta({ label: 'Window', help: 'Number of trailing sessions of the volatility.', unit: 'sessions' }),
-    minimum_observations: z
-      .int()
-      .min(2)
-      .max(LAG_SESSIONS_MAX)
-      .default(60)
-      .meta({ label: 'Minimum observations', help: 'Minimum number of returns of a held security.', unit: 'sessions' }),
+    minimum_observations: z.int().min(2).max(LAG_SESSIONS_MAX).default(60).meta({
+      label: 'Minimum observations',
+      help: 'A security needs at least this number of returns.',
+      unit: 'sessions',
+    }),
   })),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {

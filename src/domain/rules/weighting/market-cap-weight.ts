@@ -10,7 +10,10 @@ export const marketCapWeight = defineWeightingClass({
   label: 'Market capitalisation weight',
   help: 'Weights in proportion to market capitalisation.',
   params: defineObject(() => ({
-    free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
+    free_float: z
+      .boolean()
+      .default(true)
+      .meta({ label: 'Free float', help: 'True uses only the shares in free float.' }),
   })),
   example: { type: 'MarketCapWeight', params: { free_float: true } },
   behaviour({ free_float }) {

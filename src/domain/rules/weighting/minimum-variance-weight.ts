@@ -12,12 +12,12 @@ import { formatShare } from '../../catalogue/sentence-numbers.js';
 export const minimumVarianceWeight = defineWeightingClass({
   type: 'MinimumVarianceWeight',
   label: 'Minimum variance weight',
-  help: 'Long-only weights of least variance.',
+  help: 'Long-only weights with minimum variance.',
   params: defineObject(() => ({
     ...riskParameters,
     upper: z.number().gt(0).max(1).default(1).meta({
       label: 'Upper',
-      help: 'Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights.',
+      help: 'Maximum weight in the minimisation. If the maximum is too low for full investment, the weights are equal.',
       unit: 'fraction',
     }),
   })),

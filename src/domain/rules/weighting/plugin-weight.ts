@@ -8,7 +8,7 @@ export const pluginWeight = defineWeightingClass({
   type: 'PluginWeight',
   label: 'Plug-in weight',
   takesPlugin: true,
-  help: 'Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held.',
+  help: 'Weights in proportion to the values of a plug-in. A security with a negative or missing value is not held.',
   params: defineObject(() => ({ plugin: parameters.pluginName })),
   example: { type: 'PluginWeight', params: { plugin: 'SLOW_TILT' } },
   behaviour({ plugin }) {

@@ -8,18 +8,18 @@ import { createWeights, defineWeightingClass } from '../weighting-class.js';
 export const PriceWeightParams = defineObject(() => ({
   factor_field: fieldName.nullable().default(null).meta({
     label: 'Factor',
-    help: 'Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.',
+    help: 'Column with the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.',
   }),
   splits: z.enum(['divisor', 'keep_weight']).default('divisor').meta({
     label: 'Splits',
-    help: 'A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight.',
+    help: 'Effect of a split: the number of shares does not change and the divisor does, or the shares are multiplied so that the weight does not change.',
   }),
 }));
 
 export const priceWeight = defineWeightingClass({
   type: 'PriceWeight',
   label: 'Price weight',
-  help: 'Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
+  help: 'Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
   params: PriceWeightParams,
   example: { type: 'PriceWeight', params: {} },
   behaviour({ factor_field: factorField, splits }) {

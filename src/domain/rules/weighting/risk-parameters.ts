@@ -10,10 +10,10 @@ export const riskParameters = {
   target: z
     .enum(SHRINKAGE_TARGETS)
     .default('constant_correlation')
-    .meta({ label: 'Target', help: 'Structure the sample covariance is shrunk towards.' }),
+    .meta({ label: 'Target', help: 'Target towards which the sample covariance is shrunk.' }),
   intensity: z.number().min(0).max(1).nullable().default(null).meta({
     label: 'Intensity',
-    help: 'Weight on the target. Default: securities / (securities + observations).',
+    help: 'Weight of the target. Default: securities / (securities + observations).',
     unit: 'fraction',
   }),
 };

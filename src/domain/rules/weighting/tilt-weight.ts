@@ -16,11 +16,11 @@ const strengthSchema = z
   .min(0)
   .max(100)
   .default(1)
-  .meta({ label: 'Strength', help: 'Exponent of the tilt; 0 keeps the base weights.' });
+  .meta({ label: 'Strength', help: 'Exponent of the tilt. 0 keeps the base weights.' });
 const directionSchema = z
   .enum(['high', 'low'])
   .default('high')
-  .meta({ label: 'Direction', help: 'End of the datapoint that gains weight.' });
+  .meta({ label: 'Direction', help: 'End of the datapoint whose weight increases.' });
 
 const Tilt = defineObject(() => ({
   field: parameters.field,
@@ -34,12 +34,12 @@ const TILTS_MAX = 16;
 export const tiltWeight = defineWeightingClass({
   type: 'TiltWeight',
   label: 'Tilted weight',
-  help: 'Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied.',
+  help: 'Base weights that are tilted towards one end of a datapoint, or of several datapoints. The tilts are multiplied.',
   params: defineObject(() => ({
     base: z
       .enum(['MarketCapWeight', 'EqualWeight'])
       .default('MarketCapWeight')
-      .meta({ label: 'Base', help: 'Weights that are tilted; market capitalisation counts the free float.' }),
+      .meta({ label: 'Base', help: 'Base weights. Market capitalisation uses the free float.' }),
     field: parameters.field,
     strength: strengthSchema,
     direction: directionSchema,

@@ -93,7 +93,7 @@ test('an index without a problem passes every check', () => {
 test('coverage: constituents without a price count by weight, those of a closed exchange do not', () => {
   const prices = { A: [10, 11, 12, 11, Number.NaN], B: [20, 20, 21, 20, 21] };
   expect(listFindings({ check: 'coverage' }, inputOf({}, prices))).toEqual([
-    'A: A has no price; 50 % of the index have none.',
+    'A: A has no price. Constituents without a price have 50 % of the index.',
   ]);
   expect(listFindings({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
   expect(listFindings({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
@@ -118,7 +118,7 @@ test('moves: a move beyond the limit needs a corporate action since the session 
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
   expect(listFindings({ check: 'history' }, inputOf({ restated: new Set(['B', 'Z']) }))).toEqual([
-    'B: The source has another history of B, which was rejected: its prices are not updated.',
+    'B: The source has a changed history of B, which was rejected. Its prices are not updated.',
   ]);
 });
 
@@ -134,9 +134,9 @@ test('actions: impossible dates of coming actions are reported', () => {
         ];
   const isSession = (day: number) => day !== DAY + 2;
   expect(listFindings({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
-    'A: The SPLIT of A on 2026-11-27 was announced later, on 2026-11-28.',
+    'A: The SPLIT of A on 2026-11-27 was announced after this date, on 2026-11-28.',
     'A: The DIVIDEND of A on 2026-11-26 is not on a session.',
-    'A: The DIVIDEND of A on 2026-11-26 is paid before, on 2026-11-25.',
+    'A: The DIVIDEND of A on 2026-11-26 is paid before this date, on 2026-11-25.',
   ]);
 });
 
@@ -173,10 +173,10 @@ test('divisor: market value over divisor is the level, at the close and before t
       [DAY, { price: now, total: null, net: null }],
     ]);
   expect(listMoveFindings({ levels: listLevels(100, 100.001) })).toEqual([
-    '-: Market value over divisor at the close is 100; the level is 100.001.',
+    '-: The market value divided by the divisor at the close is 100; the level is 100.001.',
   ]);
   expect(listMoveFindings({ levels: listLevels(99, 100) })).toEqual([
-    '-: Market value over divisor before the open is 100; the level is 99.',
+    '-: The market value divided by the divisor before the open is 100; the level is 99.',
   ]);
   expect(listMoveFindings({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
   expect(listMoveFindings({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(
@@ -186,7 +186,7 @@ test('divisor: market value over divisor is the level, at the close and before t
   const { closing } = inputOf();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
   expect(listMoveFindings({ closing: lent })).toEqual([
-    '-: Market value over divisor at the close is 50; the level is 100.',
+    '-: The market value divided by the divisor at the close is 50; the level is 100.',
   ]);
   expect(listMoveFindings({ closing: { ...lent, divisor: 6 }, opening: null })).toEqual([]);
   expect(listMoveFindings({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // the levels lack the net variant
@@ -202,7 +202,7 @@ test('limits: numbers of constituents, weights and a published rule', () => {
   expect(listMoveFindings({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
   expect(listMoveFindings({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
   expect(listMoveFindings({ maximum_weight: 0.49 })).toEqual(
-    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
+    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; the limit is 49 %.`),
   );
   expect(listMoveFindings({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
   // Computed by hand: the largest issuer has 50 % (limit 10 %), and both issuers together have 100 % (limit 40 %).
@@ -223,7 +223,7 @@ test('second source: the level is compared in basis points, and a missing value 
   expect(listMoveFindings(100)).toEqual([]);
   expect(listMoveFindings(100.009)).toEqual([]); // 0.9 bp
   expect(listMoveFindings(100.02)).toEqual([
-    'CALC: The level is 100, that of CALC is 100.02: -2 bp apart, 1 bp are accepted.',
+    'CALC: The level is 100, and the level of CALC is 100.02. The difference is -2 bp; the tolerance is 1 bp.',
   ]);
   expect(listMoveFindings(100.02, { tolerance_bps: 2 })).toEqual([]);
   expect(listMoveFindings(Number.NaN)).toEqual(['CALC: CALC has no value on 2026-11-24.']);
@@ -239,7 +239,7 @@ test('published: levels of the run that differ from published ones are counted, 
   expect(listFindings({ check: 'published' }, inputOf({ published }))).toEqual([]);
   const other = new Map([[DAY_BEFORE, { price: 100, total: 100.05, net: null }]]);
   expect(listFindings({ check: 'published' }, inputOf({ published: other }))).toEqual([
-    '-: The run differs from 1 published close, on 2026-11-23 most: 4.998 bp.',
+    '-: The run differs from 1 published close. The largest difference is 4.998 bp, on 2026-11-23.',
   ]);
   expect(listFindings({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
 });

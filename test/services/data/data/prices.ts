@@ -4,7 +4,7 @@ import { service, requestErrorCode } from './set-up.js';
 
 export function describePrices(): void {
   describe('prices', () => {
-    const createPrices = async (path: string) =>
+    const requestPrices = async (path: string) =>
       (
         await service.ok<{ prices: { index: string[]; columns: string[]; data: (number | null)[][] } }>(
           'GET',
@@ -13,7 +13,7 @@ export function describePrices(): void {
       ).prices;
 
     test('are all columns of the store, bars first, with null for missing values', async () => {
-      expect(await createPrices('A')).toEqual({
+      expect(await requestPrices('A')).toEqual({
         index: ['2024-01-04', '2024-01-05', '2024-01-09'],
         columns: ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'],
         data: [
@@ -25,7 +25,7 @@ export function describePrices(): void {
     });
 
     test('have the requested columns, window and interval', async () => {
-      expect(await createPrices('A?columns=VOLUME,CLOSE&start=2024-01-05')).toEqual({
+      expect(await requestPrices('A?columns=VOLUME,CLOSE&start=2024-01-05')).toEqual({
         index: ['2024-01-05', '2024-01-09'],
         columns: ['VOLUME', 'CLOSE'],
         data: [
@@ -34,7 +34,7 @@ export function describePrices(): void {
         ],
       });
       expect(
-        await createPrices(
+        await requestPrices(
           'A?interval=weekly&columns=OPEN&columns=HIGH&columns=LOW&columns=CLOSE&columns=VOLUME&columns=SCORE',
         ),
       ).toEqual({
@@ -45,22 +45,22 @@ export function describePrices(): void {
           [12, 12, 11, 11, 300, 3],
         ],
       });
-      expect((await createPrices('A?interval=monthly')).index).toEqual(['2024-01-09']);
+      expect((await requestPrices('A?interval=monthly')).index).toEqual(['2024-01-09']);
     });
 
     test('are on the requested basis', async () => {
-      expect((await createPrices('B?adjust=splits&columns=OPEN,CLOSE,VOLUME,SHARES_OUTSTANDING')).data).toEqual([
+      expect((await requestPrices('B?adjust=splits&columns=OPEN,CLOSE,VOLUME,SHARES_OUTSTANDING')).data).toEqual([
         [100, 100, 20, 14],
         [100, 102, 40, 14],
         [101, 102, 30, 14],
       ]);
-      const total = (await createPrices('B?adjust=total&columns=CLOSE')).data.map(([close]) => close!);
+      const total = (await requestPrices('B?adjust=total&columns=CLOSE')).data.map(([close]) => close!);
       expect(total[1]! / total[0]!).toBeCloseTo((204 + 4) / 200, 14);
       expect(total[2]! / total[1]!).toBeCloseTo((2 * 102) / 204, 14);
     });
 
     test('of a window without data are an empty table', async () => {
-      expect(await createPrices('A?start=2030-01-01&columns=CLOSE')).toEqual({
+      expect(await requestPrices('A?start=2030-01-01&columns=CLOSE')).toEqual({
         index: [],
         columns: ['CLOSE'],
         data: [],

@@ -155,8 +155,8 @@ export function describeDerivedIndex(): void {
       expect(error).toMatchObject({
         code: 'INFEASIBLE',
         message:
-          'The index NEVER has no composition on its first date 2023-03-01: Row pos and the full-investment budget are jointly infeasible. ' +
-          'pos requires upper 5 %; the lowest that the other rows allow is 9.091 %.',
+          'The index NEVER has no composition on its first date 2023-03-01: Constraint pos and the full-investment budget are jointly infeasible. ' +
+          'pos requires upper 5 %; the lowest that the other constraints allow is 9.091 %.',
         detail: {
           proven: true,
           conflict: [

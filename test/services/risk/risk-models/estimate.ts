@@ -9,7 +9,7 @@ import {
   computeWeightedVariance,
   service,
   estimateToEnd,
-  createView,
+  readView,
   listCodes,
   fetchText,
 } from './set-up.js';
@@ -21,7 +21,7 @@ export function describeEstimate(): void {
     test('is the matrix of the definitions, securities ascending by code point', async () => {
       const job = await estimateToEnd('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
       expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
-      const model = await createView('core');
+      const model = await readView('core');
       expect(model.asset_ids).toEqual(names);
       const expected = computeByDefinition(names);
       model.covariance.data.forEach((row, i) =>
@@ -52,11 +52,11 @@ export function describeEstimate(): void {
 
     test('is equal in its job and on its route', async () => {
       const job = await service.ask<JobStatus>('GET', '/jobs/risk:core');
-      expect(job.body.result).toEqual(await createView('core'));
+      expect(job.body.result).toEqual(await readView('core'));
     });
 
     test('has volatilities that are roots of the diagonal and an exactly symmetric correlation with unit diagonal', async () => {
-      const { covariance, correlation, volatilities } = await createView('core');
+      const { covariance, correlation, volatilities } = await readView('core');
       const readCell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
       names.forEach((name, i) => {
         expect(volatilities[name]).toBe(Math.sqrt(readCell(covariance, i, i)));
@@ -83,7 +83,7 @@ export function describeEstimate(): void {
 
     test('of factors includes sectors and the history before its window, also for listed securities', async () => {
       await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
-      const { factor_model: sectors } = await createView('sectors');
+      const { factor_model: sectors } = await readView('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
       // The market return is the mean of the sectors, here of all securities, because each sector has two.
       const market = DAYS.slice(1).map(
@@ -93,21 +93,21 @@ export function describeEstimate(): void {
       const squares = market.reduce((sum, value) => sum + (value - mean) ** 2, 0);
       expect(sectors!.factors[0]!.volatility).toBeCloseTo(Math.sqrt((252 * squares) / (market.length - 1)), 12);
       await estimateToEnd('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
-      const { factor_model: styles } = await createView('styles');
+      const { factor_model: styles } = await readView('styles');
       expect(styles!.factors.map(({ factor }) => factor)).toContain('MOMENTUM');
     });
 
     test('omits a late listing and reports it', async () => {
       const job = await estimateToEnd('late', { identifiers: ['AAA', 'LATE', 'BBB'] });
       expect(job.message).toContain('LATE (prices on');
-      const model = await createView('late');
+      const model = await readView('late');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
       expect(model.excluded['LATE']).toMatch(/^prices on \d+ of 300 sessions; at least 240 are required$/);
     });
 
     test('keeps a security that never moves, with correlation 0', async () => {
       await estimateToEnd('flat', { identifiers: ['AAA', 'FLAT'], intensity: 0 });
-      const model = await createView('flat');
+      const model = await readView('flat');
       expect(model.volatilities['FLAT']).toBe(0);
       expect(model.correlation.data).toEqual([
         [1, 0],
@@ -122,7 +122,7 @@ export function describeEstimate(): void {
 
     test('of one security is its variance, whatever the intensity', async () => {
       await estimateToEnd('one', { identifiers: ['AAA'] });
-      const model = await createView('one');
+      const model = await readView('one');
       const expected = computeByDefinition(['AAA', 'BBB'])[0]![0]!;
       expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
       expect(model.correlation.data).toEqual([[1]]);
@@ -136,7 +136,7 @@ export function describeEstimate(): void {
 
     test('of two equal securities is singular, with a finding', async () => {
       await estimateToEnd('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
-      const model = await createView('twins');
+      const model = await readView('twins');
       const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
       expect([common, other]).toEqual([own, own]);
       expect(model.correlation.data).toEqual([
@@ -153,14 +153,14 @@ export function describeEstimate(): void {
     test('loses two returns of every security for each gap of one', async () => {
       await estimateToEnd('gaps', { identifiers: ['AAA', 'GAPS'] });
       const holes = DAYS.filter((_, t) => isGap(t)).length;
-      expect((await createView('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
+      expect((await readView('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
     });
 
     test('needs twenty returns, and nineteen are refused', async () => {
       const job = await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
-      expect((await createView('short')).diagnostics.observations).toBe(20);
+      expect((await readView('short')).diagnostics.observations).toBe(20);
     });
 
     test('is refused at once for a range without data, with both ranges', async () => {
@@ -196,20 +196,20 @@ export function describeEstimate(): void {
 
     test('reports settings that its estimator does not read, in the model and in the message', async () => {
       const job = await estimateToEnd('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
-      const { findings } = await createView('idle');
+      const { findings } = await readView('idle');
       expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
         ['NO_EFFECT', 'half_life', 60],
         ['NO_EFFECT', 'lags', 3],
       ]);
       for (const { message } of findings) expect(job.message).toContain(message);
       await estimateToEnd('read', { identifiers: names, estimator: 'newey_west', half_life: 60, lags: 3 });
-      expect((await createView('read')).findings).toEqual([]);
+      expect((await readView('read')).findings).toEqual([]);
     });
 
     test('uses its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
       await estimateToEnd('window', { ...window, intensity: 0 });
-      const plain = await createView('window');
+      const plain = await readView('window');
       expect(plain).toMatchObject({
         start: DAYS[50],
         end: DAYS[149],
@@ -218,13 +218,13 @@ export function describeEstimate(): void {
       });
       expect(plain.diagnostics.observations).toBe(99);
       await estimateToEnd('window', { ...window, intensity: 0, half_life: 10 });
-      const weighted = (await createView('window')).covariance.data;
+      const weighted = (await readView('window')).covariance.data;
       const expected = computeWeightedVariance('AAA', [50, 149], 10);
       expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
         1e-12,
       );
       await estimateToEnd('window', { ...window, intensity_method: 'ledoit_wolf' });
-      const { intensity } = (await createView('window')).diagnostics;
+      const { intensity } = (await readView('window')).diagnostics;
       expect(intensity! > 0 && intensity! < 1 && intensity !== 4 / 103).toBe(true);
     });
 
@@ -246,23 +246,23 @@ export function describeEstimate(): void {
       const job = await estimateToEnd('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',
-        message: `1 security, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
+        message: `1 security, ${DAYS.length - 1} observations. The request contains both identifiers and index_id. identifiers has priority.`,
       });
-      expect((await createView('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
+      expect((await readView('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });
 
     test('fails without enough returns and leaves the stored model unchanged', async () => {
-      const before = await createView('core');
+      const before = await readView('core');
       const job = await estimateToEnd('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       expect(job.error?.message).toContain('Excluded: AAA (19 returns in the window; at least 20 are required).');
-      expect(await createView('core')).toEqual(before);
+      expect(await readView('core')).toEqual(before);
     });
 
     test('without a body repeats the last request', async () => {
-      const before = await createView('core');
+      const before = await readView('core');
       expect((await estimateToEnd('core')).status).toBe('succeeded');
-      expect(await createView('core')).toEqual(before);
+      expect(await readView('core')).toEqual(before);
       expect(await service.refusal('POST', '/risk-models/unheard-of/estimate')).toMatchObject({
         status: 422,
         code: 'UNIVERSE_REQUIRED',

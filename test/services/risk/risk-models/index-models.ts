@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, estimateToEnd, createView } from './set-up.js';
+import { DAYS, service, estimateToEnd, readView } from './set-up.js';
 
 export function describeIndexModels(): void {
   describe('a model of the names of an index', () => {
@@ -21,12 +21,12 @@ export function describeIndexModels(): void {
       expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
       const job = await estimateToEnd('pair', { index_id: 'PAIR', identifiers: [] });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
-      const model = await createView('pair');
+      const model = await readView('pair');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
       // Weekdays on which New York was closed are not sessions, so there are fewer returns than weekdays.
       expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
       await estimateToEnd('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
-      const half = await createView('pair');
+      const half = await readView('pair');
       expect(half).toMatchObject({
         start: '2023-07-03',
         end: '2023-12-29',
@@ -35,9 +35,9 @@ export function describeIndexModels(): void {
       }); // the fourth of July is a holiday
       expect(half.diagnostics.observations).toBe(125); // 126 sessions have 125 returns
       expect((await estimateToEnd('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
-        'identifiers take precedence',
+        'identifiers has priority',
       );
-      expect((await createView('pair')).asset_ids).toEqual(['AAA']);
+      expect((await readView('pair')).asset_ids).toEqual(['AAA']);
     });
   });
 }

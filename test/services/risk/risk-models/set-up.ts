@@ -105,7 +105,7 @@ export async function estimateToEnd(modelId: string, body?: unknown): Promise<Jo
   return service.finished(job.job_id);
 }
 
-export async function createView(modelId: string): Promise<View> {
+export async function readView(modelId: string): Promise<View> {
   return (await service.ask<View>('GET', `/risk-models/${modelId}`)).body;
 }
 

@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, createView, fetchBytes } from './set-up.js';
+import { DAYS, service, readView, fetchBytes } from './set-up.js';
 
 export function describeStored(): void {
   describe('stored models', () => {
@@ -24,14 +24,14 @@ export function describeStored(): void {
     });
 
     test('are kept over a restart', async () => {
-      const before = await createView('core');
+      const before = await readView('core');
       await service.restart(undefined, 'new');
-      expect(await createView('core')).toEqual(before);
+      expect(await readView('core')).toEqual(before);
       expect((await service.ask<JobStatus>('GET', '/jobs/risk:core')).body.result).toEqual(before);
     });
 
     test('are sent as Arrow with everything except the covariance in the metadata', async () => {
-      const json = await createView('core');
+      const json = await readView('core');
       const table = tableFromIPC(await fetchBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
       expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
       json.asset_ids.forEach((name, j) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RiskValidationView } from '#contract/risk-validation.js';
 import type { JobStatus } from '#jobs/status.js';
-import { listCodes, DAYS, estimateToEnd, prices, service, createView } from './set-up.js';
+import { listCodes, DAYS, estimateToEnd, prices, service, readView } from './set-up.js';
 
 const NAMES = ['1398', '700', 'AAA', 'BBB'];
 
@@ -32,7 +32,7 @@ export function describeValidate(): void {
       const row = 5;
       const t = DAYS.indexOf(String(index[row]));
       await estimateToEnd('until', { identifiers: NAMES, start: DAYS[t - 60], end: DAYS[t] });
-      const { covariance } = await createView('until');
+      const { covariance } = await readView('until');
       const variance = covariance.data.flat().reduce<number>((sum, value) => sum + Number(value) / 16, 0);
       expect(readCell(row, 'equal_weight_forecast')).toBeCloseTo(Math.sqrt((variance * 10) / 252), 12);
       const returned = NAMES.map((name) => prices[name]![t + 10]! / prices[name]![t]! - 1);

@@ -12,18 +12,18 @@ import { Metrics } from '../../../components/metrics.js';
 import { Section } from '../../../components/page.js';
 import { Problem } from '../../../components/problem.js';
 import { Table } from '../../../components/table/table.js';
-import { numeric, type Column } from '../../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../../components/table/columns.js';
 import { Answered } from '../../../components/wait.js';
 import { attempt } from '../../../state/actions.js';
 import { saveFile } from '../../../state/files.js';
-import { addressOf } from '../../../state/place.js';
+import { formatAddress } from '../../../state/place.js';
 import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
-import { governanceAddress } from '../../../words/addresses.js';
-import { moment, momentFigure } from '../../../words/dates.js';
-import { count, decimal, figure } from '../../../words/numbers.js';
-import { latestClose } from '../../../words/publication.js';
+import { formatGovernanceAddress } from '../../../words/addresses.js';
+import { formatMoment, createMomentFigure } from '../../../words/dates.js';
+import { formatCount, formatDecimal, formatFigure } from '../../../words/numbers.js';
+import { findLatestClose } from '../../../words/publication.js';
 import { returnText } from '../../../words/returns.js';
 import { Publish } from './publish.js';
 import { Verification } from './verification.js';
@@ -54,7 +54,7 @@ export function Publication({ id, run }: PublicationProps) {
         </Answered>
       )}
       {log.data === undefined && !isEmpty ? null : may('publish') ? (
-        <Publish id={id} run={run} last={isEmpty ? null : (latestClose(entries)?.date ?? '')} />
+        <Publish id={id} run={run} last={isEmpty ? null : (findLatestClose(entries)?.date ?? '')} />
       ) : (
         <MayNot scope="publish" what="publish closes" />
       )}
@@ -76,13 +76,13 @@ export function Publication({ id, run }: PublicationProps) {
           </Section>
         </>
       )}
-      {isEmpty && <LinkCards label="More about publication" cards={cardsOf(id)} />}
+      {isEmpty && <LinkCards label="More about publication" cards={createCards(id)} />}
       <p class="quiet">
         <GuideLink page="publish">How publication works</GuideLink>
         {' · '}
-        <a href={governanceAddress('statements', id)}>Benchmark statement</a>
+        <a href={formatGovernanceAddress('statements', id)}>Benchmark statement</a>
         {' · '}
-        <a href={addressOf(governanceAddress('errors'), { 'errors.q': id })}>Register of errors</a>
+        <a href={formatAddress(formatGovernanceAddress('errors'), { 'errors.q': id })}>Register of errors</a>
       </p>
     </div>
   );
@@ -95,12 +95,12 @@ async function readLog(id: string, signal: AbortSignal): Promise<PublishedLog | 
   return isPublished === false ? null : await service.value.call('getPublished', { params, signal });
 }
 
-const cardsOf = (id: string): readonly LinkCard[] => [
+const createCards = (id: string): readonly LinkCard[] => [
   {
     icon: 'schedules',
     title: 'Publish each session',
     text: 'A schedule runs, checks and publishes the index after each close.',
-    address: addressOf('/console/schedules/new', { index: id }),
+    address: formatAddress('/console/schedules/new', { index: id }),
   },
   {
     icon: 'approvals',
@@ -112,7 +112,7 @@ const cardsOf = (id: string): readonly LinkCard[] => [
     icon: 'calendar',
     title: 'Calendar',
     text: 'Sessions, holidays and recorded closures of the exchange.',
-    address: addressOf('/console/calendar', { index: id }),
+    address: formatAddress('/console/calendar', { index: id }),
   },
 ];
 
@@ -164,7 +164,7 @@ interface FiguresProps {
 
 function Figures({ entries, run }: FiguresProps) {
   const last = entries.at(-1);
-  const latest = latestClose(entries);
+  const latest = findLatestClose(entries);
   const own =
     VARIANTS.find(({ id }) => id === run.return_variant && latest?.[id] != null) ??
     VARIANTS.find(({ id }) => latest?.[id] != null);
@@ -176,15 +176,15 @@ function Figures({ entries, run }: FiguresProps) {
         { term: 'Published through', value: latest?.date ?? '–', note: `the run ends on ${run.end}` },
         {
           term: 'Latest level',
-          value: decimal((own && latest?.[own.id]) ?? null, 2),
+          value: formatDecimal((own && latest?.[own.id]) ?? null, 2),
           note: latest && own && `${returnText(own.id)}, ${latest.date}`,
         },
-        { term: 'Closes', value: count(entries.length - restated) },
-        { term: 'Restatements', value: count(restated), kind: restated > 0 ? 'down' : '' },
+        { term: 'Closes', value: formatCount(entries.length - restated) },
+        { term: 'Restatements', value: formatCount(restated), kind: restated > 0 ? 'down' : '' },
         {
           term: 'Last published',
-          value: last === undefined ? '–' : momentFigure(last.at).value,
-          note: last && `${momentFigure(last.at).note} by ${last.author}`,
+          value: last === undefined ? '–' : createMomentFigure(last.at).value,
+          note: last && `${createMomentFigure(last.at).note} by ${last.author}`,
         },
       ]}
     />
@@ -213,10 +213,10 @@ function Files({ id }: { readonly id: string }) {
   );
 }
 
-const level = (value: number | null) => decimal(value, 4);
+const formatLevel = (value: number | null) => formatDecimal(value, 4);
 
 const COLUMNS: readonly Column<PublicationEntry>[] = [
-  { id: 'seq', title: 'No.', width: 64, align: 'right', value: ({ seq }) => seq, show: ({ seq }) => count(seq) },
+  { id: 'seq', title: 'No.', width: 64, align: 'right', value: ({ seq }) => seq, show: ({ seq }) => formatCount(seq) },
   { id: 'date', title: 'Close of', width: 96, value: ({ date }) => date },
   {
     id: 'kind',
@@ -226,11 +226,25 @@ const COLUMNS: readonly Column<PublicationEntry>[] = [
     value: ({ kind }) => kind,
     show: ({ kind }) => <Badge kind={kind === 'restatement' ? 'warning' : 'plain'}>{kind}</Badge>,
   },
-  numeric({ id: 'price', title: 'Price', width: 100, priority: 3, of: (row) => row.price, write: level }),
-  numeric({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: level }),
-  numeric({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: level }),
-  numeric({ id: 'divisor', title: 'Divisor', width: 120, priority: 7, of: ({ divisor }) => divisor, write: figure }),
-  { id: 'at', title: 'Published', width: 176, priority: 6, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  createNumericColumn({
+    id: 'price',
+    title: 'Price',
+    width: 100,
+    priority: 3,
+    of: (row) => row.price,
+    write: formatLevel,
+  }),
+  createNumericColumn({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: formatLevel }),
+  createNumericColumn({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: formatLevel }),
+  createNumericColumn({
+    id: 'divisor',
+    title: 'Divisor',
+    width: 120,
+    priority: 7,
+    of: ({ divisor }) => divisor,
+    write: formatFigure,
+  }),
+  { id: 'at', title: 'Published', width: 176, priority: 6, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
   {
     id: 'reason',
     title: 'Reason for the restatement',

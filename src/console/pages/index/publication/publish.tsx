@@ -8,14 +8,14 @@ import { SchemaForm } from '../../../components/form/schema-form.js';
 import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
 import { notifyChange, useResource } from '../../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../../state/service.js';
-import { addressOf } from '../../../state/place.js';
+import { service, createTrouble, type Trouble } from '../../../state/service.js';
+import { formatAddress } from '../../../state/place.js';
 import { runKey, readShownRun } from '../../../state/shown-run.js';
-import { say } from '../../../state/toasts.js';
-import { indexAddress } from '../../../words/addresses.js';
-import { count, countValues, decimal } from '../../../words/numbers.js';
+import { showToast } from '../../../state/toasts.js';
+import { formatIndexAddress } from '../../../words/addresses.js';
+import { formatCount, countValues, formatDecimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
-import { listFirstTimes, throughProblem } from '../../../words/publication.js';
+import { listFirstTimes, findThroughProblem } from '../../../words/publication.js';
 
 interface PublishProps {
   readonly id: string;
@@ -47,17 +47,20 @@ export function Publish({ id, run, last }: PublishProps) {
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
       const old = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
-      say('good', `${countValues(published, 'close')} published${again}; through ${through ?? 'no date yet'}.${old}`);
+      showToast(
+        'good',
+        `${countValues(published, 'close')} published${again}; through ${through ?? 'no date yet'}.${old}`,
+      );
       setAsked({});
       notifyChange();
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      setTrouble(createTrouble(thrown));
     }
     setBusy(false);
   };
   const isDone = last !== null && last >= run.end && !isRestated;
   const through = typeof asked['through'] === 'string' ? asked['through'] : undefined;
-  const wrong = throughProblem(through, { start: run.start, end: run.end, last, isRestated });
+  const wrong = findThroughProblem(through, { start: run.start, end: run.end, last, isRestated });
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
   // Only a current run is published, unless the address names a run.
   const isStale = run.stale !== null && readShownRun().run_id === undefined;
@@ -72,7 +75,7 @@ export function Publish({ id, run, last }: PublishProps) {
         end={run.end}
         names={['through', ...(isPartial ? ['allow_partial'] : []), ...(isRestated || isPartial ? ['reason'] : [])]}
         isReasoned={isRestated}
-        findings={[...(trouble?.findings ?? []), ...atThrough(wrong)]}
+        findings={[...(trouble?.findings ?? []), ...createThroughFinding(wrong)]}
         onChange={setAsked}
       />
       <div class="form-actions">
@@ -128,7 +131,10 @@ const NotCurrent = ({ id, first }: NotCurrentProps) => (
             )),
         ],
         ['Next step', 'run the index again'],
-        ['An earlier run', <a href={addressOf(indexAddress(id), { tab: 'runs' })}>open it from the tab Runs</a>],
+        [
+          'An earlier run',
+          <a href={formatAddress(formatIndexAddress(id), { tab: 'runs' })}>open it from the tab Runs</a>,
+        ],
       ]}
     />
   </Section>
@@ -140,7 +146,7 @@ const Dated = ({ from, to }: { readonly from: string; readonly to: string }) => 
   </>
 );
 
-const atThrough = (message: string | null): readonly Finding[] =>
+const createThroughFinding = (message: string | null): readonly Finding[] =>
   message === null ? [] : [{ severity: 'error', code: 'BAD_DATE', message, path: 'through' }];
 
 interface FormProps {
@@ -192,7 +198,7 @@ function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: A
     >
       {isRestated && <Sizes detail={detail} />}
       {isRestated && <p>Why: {reason}</p>}
-      <p>{firstWords(first, isRestated)}</p>
+      <p>{formatFirstPublication(first, isRestated)}</p>
     </Confirm>
   );
 }
@@ -208,15 +214,15 @@ function useFirstTimes(
   return levels.data === undefined ? null : listFirstTimes(levels.data.levels.index, through, { last });
 }
 
-const spanOf = (dates: readonly string[]): string =>
+const formatSpan = (dates: readonly string[]): string =>
   `${countValues(dates.length, 'close')}, ${dates[0]} to ${dates.at(-1)}`;
 
 const toCome = (first: readonly string[] | null) =>
-  first !== null && first.length > 0 && `to publish: ${spanOf(first)}`;
+  first !== null && first.length > 0 && `to publish: ${formatSpan(first)}`;
 
-function firstWords(first: readonly string[], isRestated: boolean): string {
+function formatFirstPublication(first: readonly string[], isRestated: boolean): string {
   if (first.length === 0) return 'No other closes are published.';
-  const which = isRestated ? `Also published for the first time: ${spanOf(first)}.` : `${spanOf(first)}.`;
+  const which = isRestated ? `Also published for the first time: ${formatSpan(first)}.` : `${formatSpan(first)}.`;
   return `${which} They are signed and permanent: a published close can be restated but never removed.`;
 }
 
@@ -243,9 +249,9 @@ function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
   return (
     <Facts
       facts={[
-        ['Closes', count(total)],
+        ['Closes', formatCount(total)],
         ['From', dates[0] ?? null],
-        ['Changed levels', levels === undefined ? null : count(levels)],
+        ['Changed levels', levels === undefined ? null : formatCount(levels)],
         [
           'Largest change',
           largest === undefined ? null : largest === null ? 'no level' : <Largest largest={largest} />,
@@ -261,7 +267,7 @@ function Dates({ detail }: { readonly detail: Trouble['detail'] }) {
     <details>
       <summary>Dates</summary>
       {dates.join(', ')}
-      {total > dates.length && ` and ${count(total - dates.length)} more`}
+      {total > dates.length && ` and ${formatCount(total - dates.length)} more`}
     </details>
   );
 }
@@ -289,7 +295,8 @@ function Largest({
 }) {
   return (
     <>
-      {decimal(bps)} bps, {decimal(change, 4)} points: {variant} {decimal(published, 4)} → {decimal(run, 4)} on {date}
+      {formatDecimal(bps)} bps, {formatDecimal(change, 4)} points: {variant} {formatDecimal(published, 4)} →{' '}
+      {formatDecimal(run, 4)} on {date}
     </>
   );
 }

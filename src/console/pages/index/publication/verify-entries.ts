@@ -20,9 +20,11 @@ export async function verifyEntries(
   entries: readonly PublicationEntry[],
   keys: readonly PublicKey[],
 ): Promise<Verdict> {
-  const verifiers = new Map(await Promise.all(keys.map(async (key) => [key.key_id, await verifierOf(key)] as const)));
+  const verifiers = new Map(
+    await Promise.all(keys.map(async (key) => [key.key_id, await createVerifier(key)] as const)),
+  );
   const hasSignatures = [...verifiers.values()].every((verifier) => verifier !== null);
-  const faults = await Promise.all(entries.map((entry) => faultOf(entry, hasSignatures ? verifiers : null)));
+  const faults = await Promise.all(entries.map((entry) => findFault(entry, hasSignatures ? verifiers : null)));
   const at = entries.findIndex((entry, i) => linkFault(entry, entries[i - 1]) !== null || faults[i] !== null);
   if (at < 0) return { sound: entries.length, hasSignatures, fault: null };
   return { sound: at, hasSignatures, fault: linkFault(entries[at]!, entries[at - 1]) ?? faults[at]! };
@@ -39,7 +41,7 @@ function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined
 
 type Verifier = (hash: string, signature: string, at: string) => Promise<boolean>;
 
-async function faultOf(
+async function findFault(
   entry: PublicationEntry,
   verifiers: ReadonlyMap<string, Verifier | null> | null,
 ): Promise<string | null> {
@@ -58,30 +60,30 @@ async function faultOf(
 async function hashOf({ hash: _hash, signature: _signature, ...stated }: PublicationEntry): Promise<string> {
   const members = Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries(members)));
-  return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
+  return encodeHex(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
 }
 
 /**
  * Creates a function that verifies signatures with a key.
  * @returns null if the browser does not support Ed25519
  */
-async function verifierOf({
+async function createVerifier({
   public_key: text,
   valid_from: from,
   valid_until: until,
 }: PublicKey): Promise<Verifier | null> {
   const key = await crypto.subtle
-    .importKey('raw', bytesOfBase64(text), { name: 'Ed25519' }, false, ['verify'])
+    .importKey('raw', decodeBase64(text), { name: 'Ed25519' }, false, ['verify'])
     .catch(() => null);
   if (key === null) return null;
   return async (hash, signature, at) =>
     at >= from &&
     (until === null || at <= until) &&
-    crypto.subtle.verify('Ed25519', key, bytesOfBase64(signature), bytesOfHex(hash));
+    crypto.subtle.verify('Ed25519', key, decodeBase64(signature), decodeHex(hash));
 }
 
-const bytesOfBase64 = (text: string) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const decodeBase64 = (text: string) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-const bytesOfHex = (text: string) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+const decodeHex = (text: string) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
-const hexOf = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+const encodeHex = (bytes: Uint8Array) => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');

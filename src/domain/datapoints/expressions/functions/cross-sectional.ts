@@ -36,7 +36,7 @@ const sumOf = (present: Float64Array): number => present.reduce((total, value) =
 const winsorise = defineAcross({
   name: 'winsorise',
   signature: 'winsorise(x, k) or winsorise(x, low=0.05, high=0.95), both with by= and over=',
-  help: 'x, limited to k standard deviations from the mean, or within the percentiles low and high.',
+  help: 'x, limited to k standard deviations from the mean, or to the range between the percentiles low and high.',
   example: 'winsorise(zscore(DIVIDEND_YIELD), 3)',
   operands: ['number', 'constant'],
   most: 2,
@@ -78,19 +78,19 @@ function computePercentiles(values: Float64Array, low: number, high: number): [n
 export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
   defineAcross({
     name: 'zscore',
-    help: 'Distance from the mean in standard deviations (population); 0 where all values are equal.',
+    help: 'Distance from the mean in standard deviations (population); 0 if all values are equal.',
     example: 'zscore(DIVIDEND_YIELD, by=SECTOR)',
     across: (values) => transformValues(values, 'zscore'),
   }),
   defineAcross({
     name: 'percentile',
-    help: 'Share of the other securities that are ranked lower, from 0 to 1; 1 for a single security.',
+    help: 'Fraction of the other securities with a lower rank, from 0 to 1; 1 for a single security.',
     example: 'percentile(VOLATILITY(window=126))',
     across: (values) => transformValues(values, 'percentile'),
   }),
   defineAcross({
     name: 'rank',
-    help: '1 for the largest value; securities with equal values share a rank.',
+    help: 'Rank: 1 for the largest value. Equal values have the same rank.',
     example: 'rank(MARKET_CAP, by=COUNTRY, over="universe")',
     across: (values) => transformValues(values, 'rank'),
   }),
@@ -104,7 +104,7 @@ export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
   }),
   defineAcross({
     name: 'share',
-    help: 'Share of the sum of the values.',
+    help: 'Fraction of the sum of the values.',
     example: 'share(FREE_FLOAT_MARKET_CAP, over="universe")',
     across(values) {
       const total = sumOf(values.filter((value) => !Number.isNaN(value)));
@@ -113,27 +113,27 @@ export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
   }),
   defineAcross({
     name: 'coverage',
-    help: 'Share of the sum from x and all larger values; securities with equal values have the same share.',
+    help: 'Fraction of the sum in x and all larger values. Equal values have the same fraction.',
     example: 'coverage(FREE_FLOAT_MARKET_CAP, by=SECTOR, over="universe")',
     across: computeCumulativeShares,
   }),
   defineAcross({
     name: 'sum',
-    help: 'Sum of the values, for every security of the set.',
+    help: 'Sum of the values. Every security of the set has the same result.',
     example: 'FREE_FLOAT_MARKET_CAP / sum(FREE_FLOAT_MARKET_CAP, by=SECTOR)',
     unit: copyUnit,
     across: createSingleValue(sumOf),
   }),
   defineAcross({
     name: 'mean',
-    help: 'Mean of the values, for every security of the set.',
+    help: 'Mean of the values. Every security of the set has the same result.',
     example: 'coalesce(DIVIDEND_YIELD, mean(DIVIDEND_YIELD, by=SECTOR))',
     unit: copyUnit,
     across: createSingleValue((present) => sumOf(present) / present.length),
   }),
   defineAcross({
     name: 'median',
-    help: 'Median of the values, for every security of the set.',
+    help: 'Median of the values. Every security of the set has the same result.',
     example: 'MARKET_CAP / median(MARKET_CAP, over="universe")',
     unit: copyUnit,
     across: createSingleValue(medianOf),

@@ -67,7 +67,7 @@ const choose: ElementwiseFunction = {
   name: 'if',
   form: 'elementwise',
   signature: 'if(condition, x, y)',
-  help: 'x if the condition is true, y if it is false, missing if a value that decides it is missing.',
+  help: 'x if the condition is true, y if it is false. The result is missing if the condition is unknown.',
   example: 'if(SECTOR == "Technology", 0.5, 1)',
   operands: ['condition', 'number'],
   least: 3,
@@ -108,7 +108,7 @@ const ladder: ElementwiseFunction = {
   name: 'ladder',
   form: 'elementwise',
   signature: 'ladder(x, [edges], [values])',
-  help: 'Value of the step that contains x: n ascending edges and n + 1 values; each step includes its upper edge.',
+  help: 'Value of the step that contains x. There are n ascending edges and n + 1 values. Each step includes its upper edge.',
   example: 'ladder(FREE_FLOAT, [0.15, 0.2, 0.3], [0, 0.2, 0.3, 1])',
   operands: ['number', 'numbers'],
   least: 3,
@@ -118,8 +118,8 @@ const ladder: ElementwiseFunction = {
   problem(node) {
     const [edges, values] = readLists(node);
     if (values.length !== edges.length + 1)
-      return `has ${edges.length} edges and ${values.length} values; there must be one value more than edges`;
-    return edges.every((edge, i) => i === 0 || edge > edges[i - 1]!) ? undefined : 'has edges that do not ascend';
+      return `has ${edges.length} edges and ${values.length} values; the number of values must be the number of edges plus 1`;
+    return edges.every((edge, i) => i === 0 || edge > edges[i - 1]!) ? undefined : 'has edges that are not ascending';
   },
   values(node, evaluator) {
     const [edges, values] = readLists(node);

@@ -109,7 +109,7 @@ export const OVER_TIME_FUNCTIONS: readonly OverTimeFunction[] = [
   }),
   defineOverWindow({
     name: 'count',
-    help: 'Number of values over trailing sessions; missing if fewer than half of the sessions have one.',
+    help: 'Number of values over trailing sessions; missing if fewer than half of the sessions have a value.',
     example: 'count(CLOSE, window=252)',
     aggregate: 'count',
     statistic: fillCounts,
@@ -117,7 +117,7 @@ export const OVER_TIME_FUNCTIONS: readonly OverTimeFunction[] = [
   }),
   defineOverWindow({
     name: 'first',
-    help: 'The first value of trailing sessions.',
+    help: 'First value of the trailing sessions.',
     example: 'CLOSE / first(CLOSE, window=21)',
     statistic: createValueFrom('first'),
     needsOne: true,
@@ -126,7 +126,7 @@ export const OVER_TIME_FUNCTIONS: readonly OverTimeFunction[] = [
     ...defineOverWindow({
       name: 'last',
       signature: 'last(x, lag=5) or last(x, window=60, lag=0)',
-      help: 'x as it was known lag sessions before; with a window the last value of trailing sessions.',
+      help: 'x as known lag sessions before the decision date. With a window, the last value of the trailing sessions.',
       example: 'last(CLOSE, lag=21) / last(CLOSE, lag=252)',
       statistic: createValueFrom('last'),
       needsOne: true,
@@ -135,7 +135,7 @@ export const OVER_TIME_FUNCTIONS: readonly OverTimeFunction[] = [
   },
   defineOverWindow({
     name: 'slope',
-    help: 'Slope of the least-squares line through the values of trailing sessions, by session.',
+    help: 'Slope per session of the least-squares line through the values of the trailing sessions.',
     example: 'slope(log(CLOSE), window=126)',
     statistic: fillSlopes,
     unit: ([unit]) => multiplyUnits(unit!, sessionsParameter, -1),

@@ -171,7 +171,7 @@ export const FAMILIES = {
     'reach',
     'files',
     's3',
-    'place',
+    'ownership',
     'publication',
     'audit',
     'history',

@@ -21,7 +21,7 @@ import { openJobComponents } from './compose/documents-of-jobs.js';
 import { composeSchedules } from './compose/schedules.js';
 import { wrapForStores } from './compose/on-stores.js';
 import { resumeMarket } from './compose/resumed.js';
-import { openCore, type Closable, type Core } from './compose/rooms.js';
+import { openCore, type Closable, type Core } from './compose/core.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { openConsoleFiles, openVerifyFiles } from './console-files.js';

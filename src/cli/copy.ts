@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { createHomeReport } from './home-report.js';
 import { copyDocuments, type CopiedKind } from './moving/copy-documents.js';
 import { createFileMove, type FileMove } from './moving/move-files.js';
-import { openDatabaseLocation, openHomeLocation, type CopyClock, type OpenLocation } from './moving/open-place.js';
+import { openDatabaseLocation, openHomeLocation, type CopyClock, type OpenLocation } from './moving/open-location.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
 import { alignRight } from './terminal.js';

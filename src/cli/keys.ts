@@ -8,7 +8,7 @@ import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { requestFromService, executeKeyCommand, type KeyResponse, type KeyCommand } from './key-socket.js';
 import { assertSingleLocation, formatLocationFlags } from './home-command.js';
-import { readDatabase } from './places.js';
+import { readDatabase } from './locations.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';

@@ -27,7 +27,7 @@ import {
 } from './setting-schemas.js';
 import { DELIVERY_SETTINGS } from './delivery-settings.js';
 import { JOB_SETTINGS } from './job-settings.js';
-import { LOCATION_SETTINGS } from './place-settings.js';
+import { LOCATION_SETTINGS } from './location-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
 import { TRACE_SETTINGS } from './tracing/trace-settings.js';
 import { UsageError } from './usage-error.js';

@@ -9,8 +9,8 @@ import { assertMigrated } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 import { createHomeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
-import { findRecordedLocation } from './moving/open-place.js';
-import { readArtifactLocation } from './places.js';
+import { findRecordedLocation } from './moving/open-location.js';
+import { readArtifactLocation } from './locations.js';
 import type { Settings } from './settings.js';
 import { alignRight } from './terminal.js';
 

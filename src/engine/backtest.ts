@@ -5,7 +5,7 @@ import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';

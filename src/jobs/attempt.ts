@@ -7,7 +7,7 @@ import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
 import type { Attempt, Completion, JobKind } from './job-kind.js';
 import type { OfferedParts } from './offered-parts.js';
 import { runParts } from './parts.js';
-import type { RetainedParts } from './kept-parts.js';
+import type { RetainedParts } from './retained-parts.js';
 import type { Lease } from './queue.js';
 
 /** One run of a job's work. */

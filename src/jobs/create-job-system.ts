@@ -6,7 +6,7 @@ import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';
 import type { NodeLimits, JobSystem } from './job-system.js';
 import type { JobKind, Submission } from './job-kind.js';
-import type { PartsKeeper } from './kept-parts.js';
+import type { PartsKeeper } from './retained-parts.js';
 import { runQuery, type QueryOrder } from './query.js';
 import type { JobLog, JobQueue } from './queue.js';
 import { createScheduler } from './scheduler.js';

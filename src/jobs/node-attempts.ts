@@ -7,7 +7,7 @@ import { TaskStopped, WorkerLost, type ComputePool } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { traceAttempt } from './traced-attempt.js';
-import type { PartsKeeper } from './kept-parts.js';
+import type { PartsKeeper } from './retained-parts.js';
 import { selectLogFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';

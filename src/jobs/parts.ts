@@ -3,7 +3,7 @@ import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
-import type { RetainedParts } from './kept-parts.js';
+import type { RetainedParts } from './retained-parts.js';
 import { listNames, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
 
 /**

@@ -6,7 +6,7 @@ import type { AttemptKey } from './attempt-key.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
 import type { JobClass } from './job-class.js';
 import type { JobIdentity } from './job-record.js';
-import type { StoredInput } from './kept-parts.js';
+import type { StoredInput } from './retained-parts.js';
 import type { JobResult, StoredResult } from './life-cycle.js';
 import type { Origin } from './origin.js';
 import type { OfferedParts } from './offered-parts.js';

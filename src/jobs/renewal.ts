@@ -3,7 +3,7 @@ import type { DocumentLookup } from '#store/port.js';
 import { listAttempts } from './attempts.js';
 import { createCallback } from './callbacks.js';
 import { splitRecord, type JobIdentity, type JobRecord } from './job-record.js';
-import type { StoredInput } from './kept-parts.js';
+import type { StoredInput } from './retained-parts.js';
 import { renewLife } from './life-cycle.js';
 
 /**

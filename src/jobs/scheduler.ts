@@ -1,6 +1,6 @@
 import type { Lane } from './compute-pool.js';
 import { createNodeAttempts, type NodeAttemptsDependencies } from './node-attempts.js';
-import { createJobSlots, type JobSlot } from './places.js';
+import { createJobSlots, type JobSlot } from './job-slots.js';
 import type { JobQueue, Node } from './queue.js';
 
 /** Scheduler of one node: claims jobs while the node has capacity, runs their attempts and monitors them. */

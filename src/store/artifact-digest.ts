@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { ArtifactLocation } from './place/artifact-place.js';
+import type { ArtifactLocation } from './ownership/artifact-location.js';
 import { digestFile, type FileDigest } from './files/file-digest.js';
 
 /**

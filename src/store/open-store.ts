@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { ArtifactLocation } from './place/artifact-place.js';
+import type { ArtifactLocation } from './ownership/artifact-location.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import type { BackgroundHash } from './files/passing-hash.js';
@@ -18,12 +18,12 @@ import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import type { DatabaseIdentity } from './access/store-id.js';
-import { assertStore, claimStore, type StoreClaim } from './place/claim-place.js';
+import { assertStore, claimStore, type StoreClaim } from './ownership/claim-store.js';
 import { createFolderCalls } from './access/folder-calls.js';
-import { watchStore } from './place/watch-place.js';
-import { createOwnedArtifacts } from './place/owned-artifacts.js';
-import { noOwnership, openOwnership } from './place/ownership.js';
-import { watchArtifacts } from './place/watched-artifacts.js';
+import { watchStore } from './ownership/watch-store.js';
+import { createOwnedArtifacts } from './ownership/owned-artifacts.js';
+import { noOwnership, openOwnership } from './ownership/store-ownership.js';
+import { watchArtifacts } from './ownership/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /** All stored data of the service. Documents own artifacts, and writes of both stop at the same low-water mark. */

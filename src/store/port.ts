@@ -1,6 +1,6 @@
 import type { ArtifactHealth } from './access/artifact-health.js';
 import type { DatedArtifact, ReferencedAmong, SweepOptions } from './artifact-terms.js';
-import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/produced-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { DOCUMENT_KINDS } from './document-kinds.js';

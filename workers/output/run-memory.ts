@@ -1,5 +1,5 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/block-placement.js';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { allocatePageMemory } from '#base/memory/page-memory.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 

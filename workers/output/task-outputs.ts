@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
-import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/produced-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
 import type { EarlyArtifact } from '#store/early-artifact.js';
 import type { ArtifactRef, WriteOptions } from '#store/port.js';

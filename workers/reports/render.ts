@@ -9,7 +9,7 @@ import { createRunFigures, type RiskResult, type RunFigures } from '#views/repor
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
 import { formatOverview } from '../runs/run-text.js';
-import { measureRisk, readHoldings } from '../views/held-risk.js';
+import { measureRisk, readHoldings } from '../views/holding-risk.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';

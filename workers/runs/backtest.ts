@@ -11,7 +11,7 @@ import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';

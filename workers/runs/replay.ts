@@ -3,11 +3,11 @@ import { findFirstDifference, type RunDifference } from '#domain/backtest/run-fi
 import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import type { RunFiles } from '#domain/backtest/run-file/write.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import type { RangeReader } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
-import { joinBytes } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/produced-bytes.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { createReplayView } from '#views/replay-view.js';
 import { runForDataset, createStamp } from './backtest.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/produced-bytes.js';
 import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';

@@ -12,7 +12,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
 import { createActionsView } from '#views/actions/actions-view.js';
-import { readHoldingsAtEnd } from '#views/actions/held-on.js';
+import { readHoldingsAtEnd } from '#views/actions/holdings-on-date.js';
 import { formatProFormaCsv, createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';

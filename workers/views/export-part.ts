@@ -5,7 +5,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { findFileDay } from '#views/exports/index-file.js';
-import { getFigures } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/cached-figures.js';
 import { openEarlierContents } from '../input/known-contents.js';
 import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';

@@ -17,7 +17,7 @@ import { openCompared } from './compared.js';
 import { createWindow } from './run-view.js';
 import { listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
 import { createUniverseFunction, type UniverseOn } from './index-universe.js';
-import { getFigures } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/cached-figures.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';

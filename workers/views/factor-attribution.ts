@@ -2,7 +2,7 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import { createFactorAttributionView } from '#views/factor-attribution-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { createHoldingDatapoints, readHoldings, readRiskWindow } from './held-risk.js';
+import { createHoldingDatapoints, readHoldings, readRiskWindow } from './holding-risk.js';
 import { createWindow } from './run-view.js';
 
 /** Attributes the return of a run to factors. */

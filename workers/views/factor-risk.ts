@@ -20,7 +20,7 @@ import {
   listUncovered,
   formatWindowDates,
   type RunHoldings,
-} from './held-risk.js';
+} from './holding-risk.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertKnownSecurities } from './model-risk.js';
 import { runOnEngine } from '../input/numerics.js';

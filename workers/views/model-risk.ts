@@ -19,7 +19,7 @@ import {
   type ComparedWeights,
   type MeasuredHoldings,
   type MeasureInput,
-} from './held-risk.js';
+} from './holding-risk.js';
 import { openModels } from '../input/opened-models.js';
 
 /**

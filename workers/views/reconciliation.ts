@@ -8,7 +8,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { completeHashes } from '../run-files/hash-files.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { computeBenchmarkWeights } from './benchmark-books.js';
-import { listHoldingsByName, measureRisk, readHoldings } from './held-risk.js';
+import { listHoldingsByName, measureRisk, readHoldings } from './holding-risk.js';
 
 type ReconcileInput = InputOfView<'reconcile'>;
 

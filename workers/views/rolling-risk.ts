@@ -8,7 +8,7 @@ import type { ComparedWith, InputOfView } from '#jobs/tasks/views.js';
 import { runLevels } from '#views/run-levels.js';
 import { writeRollingRisk } from '#views/rolling-risk-view.js';
 import { openCompared } from './compared.js';
-import { assertPriced } from './held-risk.js';
+import { assertPriced } from './holding-risk.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';

@@ -3,7 +3,7 @@ import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenari
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { ListedScenarios } from '#views/scenarios/scenarios-file.js';
-import { readHoldings } from './held-risk.js';
+import { readHoldings } from './holding-risk.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';

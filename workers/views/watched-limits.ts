@@ -19,7 +19,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import { createGroupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { createLimitsView } from '#views/limits/limits-view.js';
 import { listGroupSpells, listIssuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
-import { getFigures } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/cached-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';

@@ -9,7 +9,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { openCompared } from './compared.js';
-import { measureRisk, readHoldings } from './held-risk.js';
+import { measureRisk, readHoldings } from './holding-risk.js';
 import { measureByEstimate, measureByModel } from './model-risk.js';
 
 /** Returns the weights of a run on a date, and their risk if it is requested. */

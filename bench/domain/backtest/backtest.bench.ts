@@ -9,7 +9,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

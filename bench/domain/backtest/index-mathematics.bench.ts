@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';

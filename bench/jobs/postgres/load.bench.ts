@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '#jobs/clock.js';
-import { createPartsKeeper } from '#jobs/kept-parts.js';
+import { createPartsKeeper } from '#jobs/retained-parts.js';
 import { deriveNodeLimits } from '#jobs/node-limits.js';
 import { runParts } from '#jobs/parts.js';
 import { createPartRows } from '#jobs/postgres/part-rows.js';

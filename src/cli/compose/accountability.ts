@@ -13,7 +13,7 @@ import type { Keys } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { readTlsFiles } from '../security-settings.js';
-import type { Closable, Core } from './rooms.js';
+import type { Closable, Core } from './core.js';
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
 export async function composeAccountability(core: Core, keys: Keys, open: Closable[]) {

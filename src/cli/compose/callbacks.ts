@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { systemClock } from '#jobs/clock.js';
-import { createCallbackDestinations, type CallbackDestinations } from '#services/operations/callback-places.js';
+import { createCallbackDestinations, type CallbackDestinations } from '#services/operations/callback-destinations.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
 import { createPost, createSend, type SignedPostSender } from '#services/operations/send-callback.js';
 import type { DocumentStore } from '#store/port.js';

@@ -2,13 +2,13 @@ import type { Removals } from '#http/removals.js';
 import { createClientHandlers } from '#http/routes/clients.js';
 import { createClients } from '#services/delivery/clients.js';
 import { createDeliverFiles } from '#services/delivery/deliver-files.js';
-import { createDeliveryDestinations, type BucketService } from '#services/delivery/delivery-places.js';
+import { createDeliveryDestinations, type BucketService } from '#services/delivery/delivery-destinations.js';
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
 import { createSenders } from '#services/delivery/senders.js';
 import { formatAwsOrigin, chooseKeys } from '#store/s3/keys/choose-source.js';
 import { selectAwsSettings } from '../aws-settings.js';
 import type { Settings } from '../settings.js';
-import type { Core } from './rooms.js';
+import type { Core } from './core.js';
 
 /** Composes clients and the delivery of files to them. */
 export function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {

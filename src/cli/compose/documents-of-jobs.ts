@@ -1,7 +1,7 @@
 import { systemClock } from '#jobs/clock.js';
 import { createPatientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
-import type { Closable, Core } from './rooms.js';
+import type { Closable, Core } from './core.js';
 
 /** Components with the documents for jobs, which wait while the database is unavailable. */
 export interface JobComponents extends Core {

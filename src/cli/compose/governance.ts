@@ -9,7 +9,7 @@ import { createStatements, type StatementsDependencies } from '#services/governa
 import { createVersions } from '#services/history/versions.js';
 import type { Indices } from '#services/indices/indices.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Core } from './rooms.js';
+import type { Core } from './core.js';
 
 export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'scheduleOf'> {
   readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];

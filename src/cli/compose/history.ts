@@ -5,7 +5,7 @@ import { createAudit } from '#services/history/audit.js';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { createVersions } from '#services/history/versions.js';
-import type { Core } from './rooms.js';
+import type { Core } from './core.js';
 
 /**
  * Composes document versions: the deletion that other services need, and the handlers once the writing services

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import { createDatabaseLocations, type DatabaseLocations } from '#market/sources/databases/database-place.js';
+import { createDatabaseLocations, type DatabaseLocations } from '#market/sources/databases/database-location.js';
 import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { createCallMarkets } from '#market/serving/call-market.js';

@@ -28,7 +28,7 @@ import type { RiskModels } from '#services/risk/risk-models.js';
 import { openDocumentationSources } from '../documentation-files.js';
 import { buildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
-import type { Core } from './rooms.js';
+import type { Core } from './core.js';
 
 /** Composes the data stores, whose job handlers already exist. */
 export function composeDatasets(core: Core, removals: Removals) {

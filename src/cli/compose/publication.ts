@@ -5,7 +5,7 @@ import { computeTarLength, createTarParts, type TarMember } from '#views/bundle/
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Core } from './rooms.js';
+import type { Core } from './core.js';
 
 /** Composes published closes and their signing keys. */
 export function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import { followActive } from './cluster.js';
-import type { Core } from './rooms.js';
+import type { Core } from './core.js';
 import type { Role } from './service-store.js';
 
 /** Delay before another attempt to reach the database. */

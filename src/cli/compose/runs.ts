@@ -25,7 +25,7 @@ import { createRunViews, type RunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
 import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
 import { createStoredRuns } from '#services/runs/stored-runs.js';
-import { createRunMaker } from '#services/runs/made-runs.js';
+import { createRunMaker } from '#services/runs/run-maker.js';
 import { createRerunJob } from '#services/runs/rerun-job.js';
 import { createReruns } from '#services/runs/reruns.js';
 import { createRunnableRuns, type RunnableRuns } from '#services/runs/runnable-runs.js';
@@ -34,7 +34,7 @@ import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
 import { createViewMaker } from '#services/runs/view-maker.js';
 import type { JobComponents } from './documents-of-jobs.js';
-import type { Closable } from './rooms.js';
+import type { Closable } from './core.js';
 import { composeSql } from './sql.js';
 
 /** Composes backtests, the views of their stored runs, and pricing on them. */

@@ -15,7 +15,7 @@ import { systemClock } from '#jobs/clock.js';
 import { composeDelivery } from './delivery.js';
 import { composeGovernance, type GovernanceInput } from './governance.js';
 import { composePublication } from './publication.js';
-import type { Closable, Core } from './rooms.js';
+import type { Closable, Core } from './core.js';
 import type { Role } from './service-store.js';
 
 export interface SchedulesInput {

@@ -3,8 +3,8 @@ import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { EXIT_CONFIGURATION } from '#store/start-refusal.js';
-import type { StoreClaim } from '#store/place/claim-place.js';
-import { readArtifactLocation, readDatabase } from '../places.js';
+import type { StoreClaim } from '#store/ownership/claim-store.js';
+import { readArtifactLocation, readDatabase } from '../locations.js';
 import type { Settings } from '../settings.js';
 
 /**

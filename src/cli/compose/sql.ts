@@ -2,7 +2,7 @@ import { findBundlePath } from '#bundle';
 import { createSqlHandlers } from '#http/routes/sql.js';
 import type { Exports } from '#services/runs/exports.js';
 import { createSql } from '#services/sql/sql.js';
-import type { Closable, Core } from './rooms.js';
+import type { Closable, Core } from './core.js';
 
 /** Composes queries over runs and the served market. */
 export function composeSql(core: Core, exports: Exports, open: Closable[]) {

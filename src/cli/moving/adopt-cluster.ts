@@ -5,15 +5,15 @@ import {
   recordNewStore,
   takeOverStore,
   type AdoptOptions,
-} from '#store/place/adopt-place.js';
-import { assertStore } from '#store/place/claim-place.js';
+} from '#store/ownership/take-over-store.js';
+import { assertStore } from '#store/ownership/claim-store.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { openDatabaseDocuments, type DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { readArtifactLocation } from '../places.js';
+import { readArtifactLocation } from '../locations.js';
 import type { Settings } from '../settings.js';
 import { createFileMove, type FileMove } from './move-files.js';
-import { openFiles } from './open-place.js';
+import { openFiles } from './open-location.js';
 
 /** Outcome of an adoption for the results that documents name. */
 export interface Adoption {

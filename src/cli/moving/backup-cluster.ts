@@ -14,7 +14,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { copyDocuments } from './copy-documents.js';
 import { createFileMove, type FileLocation } from './move-files.js';
-import { openArtifactsOf } from './open-place.js';
+import { openArtifactsOf } from './open-location.js';
 
 export interface ClusterBackupOptions {
   readonly settings: Settings;

@@ -9,7 +9,7 @@ import { probeDocuments } from '#store/lmdb/probe-documents.js';
 import type { Settings } from '../settings.js';
 import { copyDocuments } from './copy-documents.js';
 import { createFileMove } from './move-files.js';
-import { openDatabaseLocation, type CopyClock } from './open-place.js';
+import { openDatabaseLocation, type CopyClock } from './open-location.js';
 
 export interface ClusterRestoreOptions {
   readonly backup: string;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
-import { DATA_WARNING_KINDS } from '#domain/market/doubt-kinds.js';
+import { DATA_WARNING_KINDS } from '#domain/market/data-warning-kinds.js';
 import { Finding } from '../common.js';
 import { Name } from './store.js';
 

@@ -1,4 +1,4 @@
-import { allocateRetainedFloats, allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats, allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';

@@ -8,7 +8,7 @@ import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
-import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { listBookSecurities } from './book-securities.js';
 import { openCounts } from './security-counts.js';

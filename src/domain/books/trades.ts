@@ -1,4 +1,4 @@
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import type { Book, BookEvent } from './book.js';
 
 /** Reasons for a trade. */

@@ -4,7 +4,7 @@ import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
 import { adjustsCloses, toHoldingTerms, createKey, selectTermsUntil, type GrowthTerms } from './growth-terms.js';
 import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
-import { allocateRetainedFloats } from '../../base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '../../base/memory/retained-memory.js';
 import {
   BeforeMarket,
   readPanelRow,

@@ -1,7 +1,7 @@
 import { createExchanges } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { allocateRetainedIntegersBelow } from '#base/memory/kept-memory.js';
+import { allocateRetainedIntegersBelow } from '#base/memory/retained-memory.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';

@@ -5,7 +5,7 @@ import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/stored/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
-import { readRunParameters } from '../asked-run.js';
+import { readRunParameters } from '../run-parameters.js';
 import { namesEtag } from '../reply.js';
 
 /** Routes that are not views of one run. */

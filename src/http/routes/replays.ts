@@ -1,6 +1,6 @@
 import type { replayRoutes } from '#contract/replays.js';
 import type { Replays } from '#services/runs/replays.js';
-import { readRunParameters } from '../asked-run.js';
+import { readRunParameters } from '../run-parameters.js';
 import type { Handlers } from '../handler.js';
 
 export function createReplayHandlers(replays: Replays): Handlers<typeof replayRoutes> {

@@ -5,7 +5,7 @@ import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import type { Handler, Handlers } from '../handler.js';
-import { readRunParameters, type RunParameters } from '../asked-run.js';
+import { readRunParameters, type RunParameters } from '../run-parameters.js';
 import { getContentType, parseExportFormat } from '../export-format.js';
 
 type Summaries = Pick<typeof API, 'listSummaries'>;

@@ -1,6 +1,6 @@
 import type { simulationRoutes } from '#contract/simulations.js';
 import type { Simulations } from '#services/runs/simulations.js';
-import { readRunParameters } from '../asked-run.js';
+import { readRunParameters } from '../run-parameters.js';
 import type { Handlers } from '../handler.js';
 
 export function createSimulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {

@@ -2,7 +2,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
 import { createIdentity } from '../job-identity.js';
-import type { StoredInput } from '../kept-parts.js';
+import type { StoredInput } from '../retained-parts.js';
 import { renewRecord } from '../renewal.js';
 import { readLostJobs, type LostJobs } from '../job-listing.js';
 import {

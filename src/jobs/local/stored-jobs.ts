@@ -2,7 +2,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { putDeliveries } from '../callbacks.js';
 import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type StoredSubmission } from '../job-record.js';
-import type { StoredInput } from '../kept-parts.js';
+import type { StoredInput } from '../retained-parts.js';
 import { isTerminal, type JobLife } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
 import { requireInput } from '../renewal.js';

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { endJob, createEvent } from '../ending.js';
 import { selectLogFields } from '../job-record.js';
-import type { StoredInput } from '../kept-parts.js';
+import type { StoredInput } from '../retained-parts.js';
 import type { LifeEvent } from '../life-cycle.js';
 import { createLeases } from '../local/leases.js';
 import type { Claim, ClaimOrder, EndedJob, Ending, JobLog, JobQueue, Lease, QueueLimits } from '../queue.js';

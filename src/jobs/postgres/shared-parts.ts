@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { Clock } from '../clock.js';
 import { splitRecord, type JobIdentity } from '../job-record.js';
-import type { StoredInput } from '../kept-parts.js';
+import type { StoredInput } from '../retained-parts.js';
 import { createLease, type NewLease } from '../local/leases.js';
 import type { OfferedParts } from '../offered-parts.js';
 import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';

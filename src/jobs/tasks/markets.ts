@@ -2,7 +2,7 @@ import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { MarketViewName } from '#domain/sql/views.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { Repair } from '#market/audit/doubt.js';
+import type { Repair } from '#market/audit/data-warning.js';
 import type { RefreshOptions, RefreshReport } from '#market/content/refresh-report.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';

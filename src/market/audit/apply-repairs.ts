@@ -1,11 +1,11 @@
 import { parseValidDay } from '#domain/time/days.js';
-import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import { removeEmptyLines } from '../panels/panels.js';
-import type { ActionRow, Repair } from './doubt.js';
+import type { ActionRow, Repair } from './data-warning.js';
 
 /** Returns the content with repairs applied in the given order. The content itself is not changed. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {

@@ -1,7 +1,7 @@
 import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { DataWarning } from './doubt.js';
+import type { DataWarning } from './data-warning.js';
 import { findDoubtfulBars } from './doubtful-bars.js';
 import { findDoubtfulDividends } from './doubtful-dividends.js';
 import { findDoubtfulPrices } from './doubtful-prices.js';

@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/time/days.js';
 import type { MarketContent } from '../content/market-content.js';
 import { formatBarDay, type SecurityHistory } from './name-history.js';
-import type { DataWarning } from './doubt.js';
+import type { DataWarning } from './data-warning.js';
 
 /** Number of equal closes at the end of a history from which the price is considered stale. */
 const STALE_BARS = 10;

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { ActionRow, DataWarning, Repair } from './doubt.js';
+import type { ActionRow, DataWarning, Repair } from './data-warning.js';
 import type { SecurityHistory } from './name-history.js';
 import { computeLogStudent } from './split-odds.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';

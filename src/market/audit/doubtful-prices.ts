@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
-import type { DataWarning, Repair } from './doubt.js';
+import type { DataWarning, Repair } from './data-warning.js';
 import { createRow } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 

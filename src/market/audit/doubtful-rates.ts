@@ -1,6 +1,6 @@
 import type { MarketContent } from '../content/market-content.js';
 import { findRatesNotAboveZero } from '../content/rates-not-above-zero.js';
-import type { DataWarning } from './doubt.js';
+import type { DataWarning } from './data-warning.js';
 
 /** Finds exchange rates of 0 or less. */
 export function findDoubtfulRates({ series }: MarketContent): DataWarning[] {

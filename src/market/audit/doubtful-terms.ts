@@ -3,7 +3,7 @@ import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
 import { findActionWarnings } from '../content/doubtful-actions.js';
 import type { MarketContent } from '../content/market-content.js';
 import { findUnknownCurrencies } from '../content/unknown-currencies.js';
-import type { DataWarning } from './doubt.js';
+import type { DataWarning } from './data-warning.js';
 
 const MOVE_REASONS: ReadonlySet<string> = new Set(['cash', 'ratio']);
 

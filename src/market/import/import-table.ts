@@ -1,6 +1,6 @@
 import type { TableImport } from './import-answer.js';
 import { mergeContents } from '../content/merge-content.js';
-import { recountMarketRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/count-rows.js';
 import type { Problems } from '../tables/problems.js';
 import { createSingleTable } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';

@@ -8,7 +8,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ImportResponse } from './import-answer.js';
 import { countTableRows } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
-import { recountMarketRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/count-rows.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import type { Problems } from '../tables/problems.js';
 import { decodeContent } from './content-bytes.js';

@@ -11,7 +11,7 @@ import type { ImportResponse } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { digestContent, countTableRows } from '../content/content.js';
-import { recountMarketRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/count-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/override-prices.js';

@@ -3,7 +3,7 @@ import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Timing } from '#base/tracing/spans.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { InspectedData, Inspection, InspectionTerms } from '../inspect/inspect.js';
-import type { DatabaseLocation } from '../sources/databases/database-place.js';
+import type { DatabaseLocation } from '../sources/databases/database-location.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
 import type { TableFiles } from '../sources/folder.js';

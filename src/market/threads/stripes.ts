@@ -1,7 +1,7 @@
 import { writeInto } from '#kernels/memory/paged-memory.js';
 import { openUncachedWrites } from '#kernels/memory/uncached-writes.js';
 import { computeBlockDigest } from '../panels/day-blocks.js';
-import { createRowPositions, put, type StripeRows } from './row-places.js';
+import { createRowPositions, put, type StripeRows } from './row-positions.js';
 import { createStage, clearUnfilled, type Stage } from './stages.js';
 
 /** Panels that several threads fill, and the state that the threads share; arrays are in shared memory. */

@@ -1,4 +1,4 @@
-import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { applyListChange, type ListChange } from './list-change.js';

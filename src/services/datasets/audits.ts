@@ -9,7 +9,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { selectGapFindings, selectPartialDateFindings } from './partial-dates.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { Repair } from '#market/audit/doubt.js';
+import type { Repair } from '#market/audit/data-warning.js';
 import type { Asker } from '../shared/gate.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';

@@ -6,7 +6,7 @@ import { readStored } from '#store/read-stored.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { readDataset, refuseMissingDataset } from '../stored/dataset-documents.js';
-import { assertNothingPublished } from '../stored/kept-runs.js';
+import { assertNothingPublished } from '../stored/run-list.js';
 import { deleteVersions, deleteDataVersions } from '../stored/data-history.js';
 import type { DatasetActivity } from './activity.js';
 import type { Activations } from './activations.js';

@@ -8,7 +8,7 @@ import type { VersionContent } from '../history/versions.js';
 import type { Asker } from '../shared/gate.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { isSameLocation, resolveSourceLocation } from './source-places.js';
+import { isSameLocation, resolveSourceLocation } from './resolve-location.js';
 
 interface DatasetRestorationDependencies {
   readonly documents: DocumentStore;

@@ -12,7 +12,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
 import { createImportTemplate } from '#market/import/import-template.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';

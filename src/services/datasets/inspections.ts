@@ -4,7 +4,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspectMarket } from '#market/process/market-process.js';
 import type { InspectedData } from '#market/inspect/inspect.js';
-import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { Asker, Gate } from '../shared/gate.js';

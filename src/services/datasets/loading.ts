@@ -3,7 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
-import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
 import type { VersionFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';

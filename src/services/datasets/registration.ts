@@ -2,7 +2,7 @@ import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stor
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { changeMapping } from '#domain/documents/mapping.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
@@ -23,7 +23,7 @@ import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { createLoadedFields, type DatasetLoading } from './loading.js';
-import { updateLocations } from './source-places.js';
+import { updateLocations } from './resolve-location.js';
 
 export interface DatasetRegistrationDependencies {
   readonly documents: DocumentStore;

@@ -2,11 +2,11 @@ import { pathToFileURL } from 'node:url';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
 import type { Locations } from '#market/sources/locations.js';
 import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import { refuseData } from './refused-data.js';
-import { quoteLocation } from './source-places.js';
+import { quoteLocation } from './resolve-location.js';
 
 interface SourceLocationsDependencies {
   readonly locations: Locations;

@@ -14,7 +14,7 @@ import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { openStoredFamily, type StoredPage, type PageQuery } from '../shared/stored-family.js';
-import type { DeliveryDestinations } from './delivery-places.js';
+import type { DeliveryDestinations } from './delivery-destinations.js';
 
 export interface StoredClient {
   readonly client: ClientDocument & {

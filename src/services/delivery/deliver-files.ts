@@ -8,7 +8,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay } from '#domain/time/days.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { ClientRecord } from './clients.js';
-import type { DeliveryDestinations } from './delivery-places.js';
+import type { DeliveryDestinations } from './delivery-destinations.js';
 import type { RecordKeeper } from './delivery-records.js';
 import { getMedia } from './media-of.js';
 import { DeliveryFault, type OutgoingFile, type SendJob, type Sender } from './sender.js';

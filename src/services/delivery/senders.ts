@@ -1,6 +1,6 @@
 import type { TargetType } from '#domain/delivery/target-catalogue.js';
 import type { SignedPostSender } from '../operations/send-callback.js';
-import type { DeliveryDestinations } from './delivery-places.js';
+import type { DeliveryDestinations } from './delivery-destinations.js';
 import type { Sender } from './sender.js';
 import { createBucketSender } from './targets/bucket.js';
 import { createCallbackSender } from './targets/callback.js';

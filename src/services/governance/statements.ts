@@ -19,7 +19,7 @@ import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
 import { readAdjustment } from '../stored/declared-adjustment.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { listActiveOverrides } from './held-overrides.js';
+import { listActiveOverrides } from './active-overrides.js';
 import { listDecisions } from './listed-decisions.js';
 import type { Procedures } from './procedures.js';
 

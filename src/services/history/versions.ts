@@ -10,7 +10,7 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, readHead, loadVersion, type HistoryHead, type StoredVersion } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
-import { deleteRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/run-list.js';
 import { readAdjustment } from '../stored/declared-adjustment.js';
 import { countSkipped } from '../shared/skipped.js';
 

@@ -5,7 +5,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { deleteRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/run-list.js';
 import { listChildren } from '../stored/stored-indices.js';
 import { createDefinitionRequest } from './admitted-definition.js';
 

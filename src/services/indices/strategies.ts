@@ -9,7 +9,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkStrategy, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { deleteRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/run-list.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertIdOfPath } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';

@@ -8,7 +8,7 @@ import type { JobCallback } from '#jobs/status.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { CallbackDestinations } from './callback-places.js';
+import type { CallbackDestinations } from './callback-destinations.js';
 
 /**
  * Attempts one delivery until the signal is aborted.

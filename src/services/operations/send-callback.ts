@@ -5,7 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
-import type { CallbackDestinations } from './callback-places.js';
+import type { CallbackDestinations } from './callback-destinations.js';
 import type { Failure, SendDelivery } from './deliveries.js';
 
 export interface SendOptions {

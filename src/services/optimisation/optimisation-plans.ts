@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { countRetainedBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/retained-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';

@@ -5,7 +5,7 @@ import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { StoredInput } from '#jobs/kept-parts.js';
+import type { StoredInput } from '#jobs/retained-parts.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { StoredResult } from '#jobs/life-cycle.js';

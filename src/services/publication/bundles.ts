@@ -14,7 +14,7 @@ import type { EarlierContentFiles } from '#jobs/tasks/files.js';
 import type { DataVersions, VersionedMarket } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
-import { readRunList } from '../stored/kept-runs.js';
+import { readRunList } from '../stored/run-list.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';

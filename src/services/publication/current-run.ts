@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
-import { listEarlierRuns } from '../stored/kept-runs.js';
+import { listEarlierRuns } from '../stored/run-list.js';
 import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { RunStates } from '../runs/run-states.js';

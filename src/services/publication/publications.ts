@@ -19,7 +19,7 @@ import { hashSigner } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { markPublished } from '../stored/kept-runs.js';
+import { markPublished } from '../stored/run-list.js';
 import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { findLatestTime } from '#store/timestamp.js';

@@ -12,7 +12,7 @@ import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } f
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { createBacktestPlans, estimateBacktestBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { deleteRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/run-list.js';
 import { createRunList, type RunList } from './run-list.js';
 import { assertSubject, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';

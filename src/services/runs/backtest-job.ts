@@ -1,9 +1,9 @@
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { putRun } from '../stored/kept-runs.js';
+import { putRun } from '../stored/run-list.js';
 import { createResultReference } from './job-results.js';
-import type { RunMaker } from './made-runs.js';
+import type { RunMaker } from './run-maker.js';
 
 export interface BacktestJobDependencies {
   readonly runMaker: RunMaker;

@@ -6,7 +6,7 @@ import { parseBenchmark, type BenchmarkRef } from '#domain/documents/benchmark-r
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { findStore, removeStores } from '#domain/documents/store-of-documents.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { countRetainedBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/retained-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';

@@ -6,10 +6,10 @@ import type { RerunEntry } from '#jobs/tasks/runs.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { withinReach } from '../operations/access.js';
-import { putRunAfter } from '../stored/kept-runs.js';
+import { putRunAfter } from '../stored/run-list.js';
 import { listArtifacts, findRun } from '../stored/run-documents.js';
 import { isOfService } from './backtest-batches.js';
-import type { RunMaker } from './made-runs.js';
+import type { RunMaker } from './run-maker.js';
 import { createRowsInParts, type RowAttempt, type RowsInPartsDependencies, type RowsOrder } from './rows-in-parts.js';
 import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 

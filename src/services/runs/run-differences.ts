@@ -17,7 +17,7 @@ import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { assertHasRuns } from '../stored/kept-runs.js';
+import { assertHasRuns } from '../stored/run-list.js';
 import {
   attributeDifference,
   type Causes,

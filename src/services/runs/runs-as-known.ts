@@ -2,7 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { VersionedMarket } from '../datasets/data-versions.js';
-import { listEarlierRuns } from '../stored/kept-runs.js';
+import { listEarlierRuns } from '../stored/run-list.js';
 import { requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 

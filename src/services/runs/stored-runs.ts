@@ -7,7 +7,7 @@ import { readLogHead } from '#store/publication/log.js';
 import { findCause } from '#store/read-stored.js';
 import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
-import { assertHasRuns, readRunList } from '../stored/kept-runs.js';
+import { assertHasRuns, readRunList } from '../stored/run-list.js';
 import { findRun, createStoredRunId, readRun, requireRun, type RequestedRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createFolderCalls, callDirectly, type FolderCall } from './folder-calls.js';
-import { findCode, isUnavailable } from './place-fault.js';
+import { findCode, isUnavailable } from './artifact-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
 /**

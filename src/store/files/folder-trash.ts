@@ -2,7 +2,7 @@ import { access, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FolderCall } from '../access/folder-calls.js';
 import { WRITE_MS } from '../access/folder-calls.js';
-import { ignoreAbsentFile } from '../access/place-fault.js';
+import { ignoreAbsentFile } from '../access/artifact-fault.js';
 import { TRASH } from './artifact-owners.js';
 import { removeFiles, removeDraftSuffix } from './folder-writer.js';
 

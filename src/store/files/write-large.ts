@@ -1,7 +1,7 @@
 import type { Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/produced-bytes.js';
 import { isPageMemory, allocatePageMemory } from '#base/memory/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';

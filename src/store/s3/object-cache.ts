@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { computeFileSha256 } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
-import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/produced-bytes.js';
 import { createSource } from './file-source.js';
 import type { ObjectSource, OpenObject } from './s3-client.js';
 

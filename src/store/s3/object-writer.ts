@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ArtifactDestination, ArtifactWriter } from '../port.js';
-import { joinBytes } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/produced-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 

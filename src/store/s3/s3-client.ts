@@ -3,7 +3,7 @@ import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { ArtifactStoreFault } from '../access/place-fault.js';
+import { ArtifactStoreFault } from '../access/artifact-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timeRequest } from '#base/tracing/object-requests.js';

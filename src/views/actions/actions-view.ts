@@ -31,7 +31,7 @@ import { formatCsvTable } from '../csv-table.js';
 import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
-import { readHoldingsOn, computeMarketValues } from './held-on.js';
+import { readHoldingsOn, computeMarketValues } from './holdings-on-date.js';
 import { findActualOutcome } from './taken-outcome.js';
 
 /** Maximum number of listed actions, the latest ones. */

@@ -5,7 +5,7 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import { readDivisors, listFreeTrades } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
-import { readHoldingsOn, computeMarketValues } from './held-on.js';
+import { readHoldingsOn, computeMarketValues } from './holdings-on-date.js';
 import { findActualOutcome } from './taken-outcome.js';
 
 /** Types of actions after which a security is no longer traded. */

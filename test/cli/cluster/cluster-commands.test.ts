@@ -6,7 +6,7 @@ import { arrayBuffer } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { restoreCluster } from '#cli/moving/restore-cluster.js';
-import { openHomeLocation } from '#cli/moving/open-place.js';
+import { openHomeLocation } from '#cli/moving/open-location.js';
 import { readSettings } from '#cli/settings.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';

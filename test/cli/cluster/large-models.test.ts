@@ -12,7 +12,7 @@ import type { RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { waitUntil } from '../../waiting.js';
 import type { ListeningProcess } from '../process.js';
-import { startHeldParts } from './held-parts.js';
+import { startHeldParts } from './paused-parts.js';
 import { openCluster, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)

@@ -11,7 +11,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { createRunMemory } from '#workers/output/run-memory.js';
 import { contentOf, cut as rowsUpTo, openExtended } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
-import { joinBytes } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/produced-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 

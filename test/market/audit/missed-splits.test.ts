@@ -4,7 +4,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import type { DataWarning, Repair } from '#market/audit/doubt.js';
+import type { DataWarning, Repair } from '#market/audit/data-warning.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 

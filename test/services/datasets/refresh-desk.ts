@@ -5,7 +5,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RefreshMarketInput } from '#jobs/tasks/markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { createDatabaseLocations } from '#market/sources/databases/database-place.js';
+import { createDatabaseLocations } from '#market/sources/databases/database-location.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
-import { createCallbackDestinations } from '#services/operations/callback-places.js';
+import { createCallbackDestinations } from '#services/operations/callback-destinations.js';
 import { createDeliveries, type Failure, type SendDelivery } from '#services/operations/deliveries.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { putRun, putRunAfter, readRunList } from '#services/stored/kept-runs.js';
+import { putRun, putRunAfter, readRunList } from '#services/stored/run-list.js';
 import { findRun } from '#services/stored/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';

@@ -6,7 +6,7 @@ import type { PartOutput } from '#jobs/offered-parts.js';
 import type { Parts } from '#jobs/parts.js';
 import { createRerunJob } from '#services/runs/rerun-job.js';
 import { findRun } from '#services/stored/run-documents.js';
-import { readRunList } from '#services/stored/kept-runs.js';
+import { readRunList } from '#services/stored/run-list.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 

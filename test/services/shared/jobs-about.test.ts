@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { Parts } from '#jobs/parts.js';
-import { createRunMaker } from '#services/runs/made-runs.js';
+import { createRunMaker } from '#services/runs/run-maker.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createReplayJob } from '#services/runs/replays.js';
 import { createSimulationJob } from '#services/runs/simulations.js';

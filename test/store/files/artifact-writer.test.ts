@@ -3,7 +3,7 @@ import { constants, cpSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { joinBytes, type ProducedBytes } from '#base/memory/made-bytes.js';
+import { joinBytes, type ProducedBytes } from '#base/memory/produced-bytes.js';
 import { allocatePageMemory } from '#base/memory/page-memory.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { listFolders } from '#cli/places.js';
+import { listFolders } from '#cli/locations.js';
 import { listHomeFolders } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { openTemporaryFolders } from '../temporary-folder.js';

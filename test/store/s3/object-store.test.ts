@@ -10,7 +10,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';
-import { claimStore } from '#store/place/claim-place.js';
+import { claimStore } from '#store/ownership/claim-store.js';
 import type { FixedKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';

@@ -4,7 +4,7 @@ import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { createActionsView } from '#views/actions/actions-view.js';
-import { readHoldingsAtEnd } from '#views/actions/held-on.js';
+import { readHoldingsAtEnd } from '#views/actions/holdings-on-date.js';
 import { createIndexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';

@@ -86,7 +86,7 @@ function ActionTable({
       aside={
         <>
           <span>
-            {formatCount(total)}, of them {formatCount(coming)} after {asOf}
+            {coming === 0 ? `to ${asOf}` : `${formatCount(total)}, of them ${formatCount(coming)} after ${asOf}`}
           </span>
           <ExportMenu id={id} table="events" text="events" />
         </>

@@ -35,7 +35,7 @@ const DEFAULT_SHOCK = -0.2;
 /** Returns one shock scenario for each group of a column. */
 export const listShocks = (column: string, groups: readonly string[]): readonly JsonObject[] =>
   groups.map((group) => ({
-    name: `${group} ${100 * DEFAULT_SHOCK} %`.replace('-', '\u2212'),
+    name: `${group} ${100 * DEFAULT_SHOCK}%`.replace('-', '\u2212'),
     shocks: { [`${column}:${group}`]: DEFAULT_SHOCK },
   }));
 

@@ -1,4 +1,4 @@
-import { allocateRetainedIntegers } from '#base/memory/kept-memory.js';
+import { allocateRetainedIntegers } from '#base/memory/retained-memory.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { readPanelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';

@@ -1,7 +1,7 @@
 import { createEffectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
-import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
 import { createIndexTerms } from '../../books/index-run.js';

@@ -1,4 +1,4 @@
-import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/produced-bytes.js';
 
 /** Name of the separate price file in the header of a whole run. */
 export const PRICES_NAME = 'prices';

@@ -7,7 +7,7 @@ import { solveConvex, type ConvexSolution } from '../solve-convex.js';
 import { convertToObjectiveTerms } from './change-sentence.js';
 import { findDependentSides } from './dependent-bounds.js';
 import type { ExplainedInput } from './explained-input.js';
-import { fixHeldSecurities } from './held-choice.js';
+import { fixHeldSecurities } from './fixed-securities.js';
 import { createWeighing, WORK_LIMIT_REACHED, type Weighing } from './weighing.js';
 
 /** Fraction of a sensitivity step that counts as a small change. */

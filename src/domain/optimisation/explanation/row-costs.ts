@@ -5,7 +5,7 @@ import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../solvers.js';
 import { describeChange, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
-import { fixHeldSecurities } from './held-choice.js';
+import { fixHeldSecurities } from './fixed-securities.js';
 import { createWeighing, WORK_LIMIT_REACHED } from './weighing.js';
 
 /** Cost of a row: the objective with and without it. */

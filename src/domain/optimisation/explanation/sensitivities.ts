@@ -6,7 +6,7 @@ import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../solvers.js';
 import { describeChange, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
-import { fixHeldSecurities } from './held-choice.js';
+import { fixHeldSecurities } from './fixed-securities.js';
 import { computeSlopeToSide, SMALL_FRACTION } from './one-sided-prices.js';
 import { createWeighing, WORK_LIMIT_REACHED } from './weighing.js';
 

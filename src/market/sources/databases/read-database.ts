@@ -1,6 +1,6 @@
 import type { Problems } from '../../tables/problems.js';
 import type { ReadOptions, SourceResult } from '../source-read.js';
-import type { DatabaseLocation } from './database-place.js';
+import type { DatabaseLocation } from './database-location.js';
 import { readDuckDbFile } from './read-duckdb-file.js';
 import { readPostgresql } from './read-postgresql.js';
 import { readSqlite } from './read-sqlite.js';

@@ -12,7 +12,7 @@ import { DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-c
 import type { ReadOptions, SourceResult } from '../source-read.js';
 import { boundCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
-import type { DatabaseLocation } from './database-place.js';
+import type { DatabaseLocation } from './database-location.js';
 import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 type PostgresqlLocation = Extract<DatabaseLocation, { kind: 'postgresql' }>;

@@ -8,7 +8,7 @@ import type { Problems } from '../../tables/problems.js';
 import { toCell, openDuckDb, quoteName, quoteText, formatBoundColumn } from '../../formats/duckdb.js';
 import { formatReason } from '../../tables/fault-reason.js';
 import { readColumns } from '../parquet/parquet.js';
-import type { DatabaseLocation } from './database-place.js';
+import type { DatabaseLocation } from './database-location.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 

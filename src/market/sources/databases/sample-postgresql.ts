@@ -1,5 +1,5 @@
 import type { Cell } from '../../formats/cells.js';
-import type { DatabaseLocation } from './database-place.js';
+import type { DatabaseLocation } from './database-location.js';
 import { boundCell } from './bounded-cells.js';
 import { formatBoundColumn, openPostgresql } from './read-postgresql.js';
 

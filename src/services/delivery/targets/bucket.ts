@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
-import { ArtifactStoreFault } from '#store/access/place-fault.js';
+import { ArtifactStoreFault } from '#store/access/artifact-fault.js';
 import { createS3Client } from '#store/s3/s3-client.js';
-import type { DeliveryDestinations } from '../delivery-places.js';
+import type { DeliveryDestinations } from '../delivery-destinations.js';
 import {
   computeChecksum,
   DeliveryFault,

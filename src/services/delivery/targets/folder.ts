@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DeliveryDestinations } from '../delivery-places.js';
+import type { DeliveryDestinations } from '../delivery-destinations.js';
 import {
   computeChecksum,
   DeliveryFault,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { findCode, ArtifactStoreFault } from '../../access/place-fault.js';
+import { findCode, ArtifactStoreFault } from '../../access/artifact-fault.js';
 import { formatReason } from '../request-failure.js';
 import type { QueriedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';

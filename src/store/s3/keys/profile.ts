@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { findCode, ArtifactStoreFault } from '../../access/place-fault.js';
+import { findCode, ArtifactStoreFault } from '../../access/artifact-fault.js';
 
 export interface ProfileFiles {
   readonly credentialsFile: string;

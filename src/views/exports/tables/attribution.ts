@@ -1,7 +1,7 @@
 import { compareText } from '#domain/refusals/findings.js';
 import { createAttributionView } from '../../attribution-view.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
-import { findCachedColumns } from '../kept-columns.js';
+import { findCachedColumns } from '../cached-columns.js';
 
 /**
  * Yields the contributions of the securities and overlay parts in the window.

@@ -8,7 +8,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
-import { findCachedColumns } from '../kept-columns.js';
+import { findCachedColumns } from '../cached-columns.js';
 import { createSpan } from '../span.js';
 
 const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;

@@ -5,7 +5,7 @@ import { IS_SOAK } from '../../../soak.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { MARKET } from '../../even-index.js';
 import type { ListeningProcess } from '../../process.js';
-import { startHeldParts } from '../held-parts.js';
+import { startHeldParts } from '../paused-parts.js';
 import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';

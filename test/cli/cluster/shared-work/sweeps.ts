@@ -3,7 +3,7 @@ import { IS_SOAK } from '../../../soak.js';
 import { runService, type RunningService } from '../../../services/running-service.js';
 import { INDEX } from '../../even-index.js';
 import type { ListeningProcess } from '../../process.js';
-import { startHeldParts } from '../held-parts.js';
+import { startHeldParts } from '../paused-parts.js';
 import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';

@@ -18,7 +18,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { listActions, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/prefix.js';
-import { joinBytes } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/produced-bytes.js';
 import { recordJson } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';

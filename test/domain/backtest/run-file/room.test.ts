@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/retained-memory.js';
 import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

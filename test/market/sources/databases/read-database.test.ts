@@ -6,7 +6,7 @@ import sqlite from 'node-sqlite3-wasm';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { computeContentHash } from '#market/content/content.js';
-import type { DatabaseLocation } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocation } from '#market/sources/databases/database-location.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
 import { createProblems } from '#market/tables/problems.js';

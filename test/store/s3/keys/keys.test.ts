@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { selectAwsSettings } from '#cli/aws-settings.js';
 import { readSettings } from '#cli/settings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { parseArtifactLocation } from '#store/place/artifact-place.js';
+import { parseArtifactLocation } from '#store/ownership/artifact-location.js';
 import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
 import { createRenewedKeys } from '#store/s3/keys/current-keys.js';
 import type { KeySource } from '#store/access/key-source.js';

@@ -1,5 +1,5 @@
 import type { ArtifactStore } from '../port.js';
-import type { StoreOwnership } from './ownership.js';
+import type { StoreOwnership } from './store-ownership.js';
 
 /**
  * Wraps an artifact store so that nothing is removed until its ownership is confirmed, because the store may belong to

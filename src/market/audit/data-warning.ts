@@ -1,4 +1,4 @@
-import type { DataWarningKind } from '#domain/market/doubt-kinds.js';
+import type { DataWarningKind } from '#domain/market/data-warning-kinds.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 
 /** A change to a store that would resolve a data warning. Days are inclusive. */

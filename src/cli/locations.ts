@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { parseArtifactLocation, type ArtifactLocation } from '#store/place/artifact-place.js';
+import { parseArtifactLocation, type ArtifactLocation } from '#store/ownership/artifact-location.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { selectAwsSettings } from './aws-settings.js';

@@ -13,12 +13,12 @@ import {
 } from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
-import { assertStore, claimStore } from '#store/place/claim-place.js';
+import { assertStore, claimStore } from '#store/ownership/claim-store.js';
 import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { openDatabaseDocuments, runWithClient } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
-import { readArtifactLocation } from '../places.js';
+import { readArtifactLocation } from '../locations.js';
 import type { Settings } from '../settings.js';
 import { assertEmpty, type DocumentTarget } from './copy-documents.js';
 import type { FileLocation } from './move-files.js';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseHostPort } from '#base/text/host-port.js';
 import type { Target, TargetOf } from '#domain/delivery/target-catalogue.js';
 import type { S3Access } from '#store/access/s3-access.js';
-import type { CallbackDestinations } from '../operations/callback-places.js';
+import type { CallbackDestinations } from '../operations/callback-destinations.js';
 import { DeliveryFault } from './sender.js';
 
 /** Region and origin of an object store, without a bucket. */

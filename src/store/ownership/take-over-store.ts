@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatLocationSubject, type ArtifactLocation } from './artifact-place.js';
+import { formatLocationSubject, type ArtifactLocation } from './artifact-location.js';
 import type { DocumentStore } from '../port.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker } from './marker.js';

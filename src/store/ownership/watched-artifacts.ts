@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import type { ArtifactStore } from '../port.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
-import { isUnavailable } from '../access/place-fault.js';
+import { isUnavailable } from '../access/artifact-fault.js';
 
 /**
  * Wraps an artifact store that may become unavailable. Missing files are then reported as STORE_UNAVAILABLE and not as

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { createGauge, watchFreeSpace } from '#store/files/free-space.js';
-import { claimStore } from '#store/place/claim-place.js';
+import { claimStore } from '#store/ownership/claim-store.js';
 import { createBoundedCalls } from '#store/access/folder-calls.js';
 import { guardFolder } from '#store/access/folder-guard.js';
-import { watchArtifacts } from '#store/place/watched-artifacts.js';
-import { watchStore, type StoreWatch } from '#store/place/watch-place.js';
+import { watchArtifacts } from '#store/ownership/watched-artifacts.js';
+import { watchStore, type StoreWatch } from '#store/ownership/watch-store.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/datasets/source-places.js';
+import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/datasets/resolve-location.js';
 
 const formatUrl = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
 const updateStoreLocations = (location: string | null, source: string | null) =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatLocationSubject, type ArtifactLocation } from './artifact-place.js';
+import { formatLocationSubject, type ArtifactLocation } from './artifact-location.js';
 import type { DocumentEngine } from '../port.js';
 import { StartRefusal } from '../start-refusal.js';
 import { openMarker, type StoreMarker } from './marker.js';

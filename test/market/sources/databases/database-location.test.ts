@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createDatabaseLocations } from '#market/sources/databases/database-place.js';
+import { createDatabaseLocations } from '#market/sources/databases/database-location.js';
 import { createLocations } from '#market/sources/locations.js';
 import { openTemporaryFolders } from '../../../store/temporary-folder.js';
 

@@ -3,14 +3,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { ArtifactLocation } from './artifact-place.js';
+import type { ArtifactLocation } from './artifact-location.js';
 import { createArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3RetryLimits } from '../s3/s3-client.js';
 import { createFolderCalls } from '../access/folder-calls.js';
-import { ArtifactStoreFault, ignoreAbsentFile } from '../access/place-fault.js';
+import { ArtifactStoreFault, ignoreAbsentFile } from '../access/artifact-fault.js';
 import { MARKER, formatMarker, parseMark, type StoreMark } from '../access/store-id.js';
 
 /** Marker of an artifact store, with the basic operations that a start needs. */

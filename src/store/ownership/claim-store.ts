@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isUnavailable } from '#domain/refusals/refusal.js';
-import { describeLocation, formatLocationSubject, type ArtifactLocation } from './artifact-place.js';
+import { describeLocation, formatLocationSubject, type ArtifactLocation } from './artifact-location.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker, type StoreMarker } from './marker.js';
-import { findCode, ArtifactStoreFault } from '../access/place-fault.js';
+import { findCode, ArtifactStoreFault } from '../access/artifact-fault.js';
 import { createMismatchRefusal, readRecordedStore, recordStore, type RecordedStore } from './recorded-store.js';
 import { MARKER } from '../access/store-id.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#jobs/clock.js';
-import { createPartsKeeper, type PartsKeeper } from '#jobs/kept-parts.js';
+import { createPartsKeeper, type PartsKeeper } from '#jobs/retained-parts.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { Claim, JobQueue, QueueLimits } from '#jobs/queue.js';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
-import type { ArtifactLocation } from './artifact-place.js';
+import type { ArtifactLocation } from './artifact-location.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type StoreMarker } from './marker.js';
-import { findCode } from '../access/place-fault.js';
+import { findCode } from '../access/artifact-fault.js';
 
 /** Periodic check of an artifact store, so that requests need not check it. */
 export interface StoreWatch extends ArtifactHealth {

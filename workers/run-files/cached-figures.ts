@@ -1,4 +1,4 @@
-import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/retained-memory.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { createMarketKey } from '#domain/market/market-identity.js';
 import type { DatedFigures, FigureCache } from '#views/exposures/dated-figures.js';

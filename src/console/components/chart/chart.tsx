@@ -10,7 +10,7 @@ import type { ChartContent } from './chart-file.js';
 import { ChartMenu } from './chart-menu.js';
 import { ChartTable } from './chart-table.js';
 import { CursorTable } from './cursor-table.js';
-import { Legend } from './legend.js';
+import { Legend, MarkKey } from './legend.js';
 import { NoteMenu } from './note-menu.js';
 import type { Band, Flag } from './overlays.js';
 import { createPlot, markAt, type PlotOptions } from './plot.js';
@@ -39,6 +39,8 @@ export interface ChartProps {
   readonly range?: Range | null;
   readonly onRange?: (range: Range | null) => void;
   readonly marks?: readonly Mark[];
+  /** Meaning of the marks, for the legend. Default: not explained. */
+  readonly marksAre?: string;
   readonly sync?: string;
   /** Default: numbers with two decimals. */
   readonly unit?: Unit;
@@ -158,6 +160,7 @@ interface ChartHeadProps extends ChartProps {
 /** Renders the legend with the values at the cursor, and the actions of the chart. */
 function ChartHead(props: ChartHeadProps) {
   const { label, dates, lines, hasLegend = true, compares = false, unit, at, from, mark, notes, subject } = props;
+  const marksAre = props.marks?.length ? props.marksAre : undefined;
   if (!hasLegend) return null;
   return (
     <figcaption class="chart-head">
@@ -165,8 +168,9 @@ function ChartHead(props: ChartHeadProps) {
         {compares ? (
           <CursorTable label={label} dates={dates} lines={lines} at={at} from={from} unit={unit} />
         ) : (
-          <Legend date={dates[at]} at={at} lines={lines} unit={unit} mark={mark} />
+          <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
         )}
+        {compares && marksAre !== undefined && <MarkKey text={marksAre} />}
         {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
         {notes.map(({ id, text }) => (
           <p key={id} class="chart-note">

@@ -6,10 +6,12 @@ interface LegendProps {
   readonly lines: readonly Line[];
   readonly unit: Unit;
   readonly mark: Mark | undefined;
+  /** Meaning of the marks on the axis. */
+  readonly marksAre?: string | undefined;
 }
 
 /** Renders the label of each colour and the value of each line at the cursor. */
-export function Legend({ date, at, lines, unit, mark }: LegendProps) {
+export function Legend({ date, at, lines, unit, mark, marksAre }: LegendProps) {
   return (
     <div class="legend">
       <span class="legend-date">{date}</span>
@@ -19,7 +21,15 @@ export function Legend({ date, at, lines, unit, mark }: LegendProps) {
           {label} <span class="number">{formatValueAt(values, at, unit)}</span>
         </span>
       ))}
+      {marksAre !== undefined && <MarkKey text={marksAre} />}
       {mark !== undefined && <a href={mark.address}>{mark.label}</a>}
     </div>
   );
 }
+
+/** Renders the meaning of the triangles on the date axis. */
+export const MarkKey = ({ text }: { readonly text: string }) => (
+  <span class="legend-line mark-key">
+    <span aria-hidden="true">▲</span> {text}
+  </span>
+);

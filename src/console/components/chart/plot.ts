@@ -224,7 +224,8 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: PlotStyle): void 
     MARK_GAP * devicePixelRatio,
   )) {
     const y = bbox.top + bbox.height;
-    if (count > 1) ctx.fillText(String(count), x, y - 2.4 * size);
+    // In a narrow chart the numbers would cover the lines.
+    if (count > 1 && plot.width >= COUNTED_WIDTH) ctx.fillText(String(count), x, y - 2.4 * size);
     ctx.beginPath();
     ctx.moveTo(x - size, y);
     ctx.lineTo(x + size, y);
@@ -236,6 +237,9 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: PlotStyle): void 
 
 /** Minimum distance between two marks, in pixels. Closer marks are combined into one mark with their number. */
 const MARK_GAP = 11;
+
+/** Width of a chart in pixels from which the number of combined marks is written. */
+const COUNTED_WIDTH = 480;
 
 const MARK_REACH = 6;
 

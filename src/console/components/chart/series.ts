@@ -78,6 +78,27 @@ export function toBins(
   return bins.map(({ first, last, count }) => ({ at: (first + last) / 2, count }));
 }
 
+/** Largest distance, as a fraction of the range of all values, at which a line hides another. */
+const COVERED = 0.02;
+
+/** Dashes lines that stay close to an earlier solid line, so that both are visible. */
+export function dashCovered(lines: readonly Line[]): readonly Line[] {
+  const all = lines.flatMap(({ values }) => values.filter((value) => value !== null));
+  const reach =
+    COVERED * (all.reduce((a, b) => Math.max(a, b), -Infinity) - all.reduce((a, b) => Math.min(a, b), Infinity));
+  const isClose = (a: Line, b: Line) =>
+    a.values.every((value, t) => {
+      const other = b.values[t] ?? null;
+      return value === null || other === null || Math.abs(value - other) <= reach;
+    });
+  const drawn: Line[] = [];
+  for (const line of lines)
+    drawn.push(
+      drawn.some((other) => other.isDashed !== true && isClose(line, other)) ? { ...line, isDashed: true } : line,
+    );
+  return drawn;
+}
+
 /** Ratio of the largest to the smallest value above which a linear scale hides early changes. */
 const WIDE_RATIO = 8;
 
@@ -165,6 +186,10 @@ export function formatAxisLabels(splits: readonly (number | null)[], { of }: Uni
   const isWhole = (digits: number) => Math.abs(((step * 10 ** digits + 0.5) % 1) - 0.5) < 1e-6;
   const digits = Math.min(6, isWhole(least) || !isWhole(least + 1) ? least : least + 1);
   return splits.map((value) =>
-    value === null ? '' : of === 'percent' ? formatPercent(value, digits) : formatDecimal(value * scale, digits),
+    value === null
+      ? ''
+      : of === 'percent'
+        ? formatPercent(value, digits)
+        : `${formatDecimal(value * scale, digits)}${of === 'points' ? ' pp' : ''}`,
   );
 }

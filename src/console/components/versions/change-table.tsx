@@ -21,23 +21,39 @@ export function ChangeTable({ label, changes, document, types }: ChangeTableProp
   const words = useMemo(() => createFieldFormatter(types), [types]);
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
-      {changes.map(({ path, op, before, after }, at) => (
-        <tr key={at}>
-          <th scope="row" title={path}>
-            {types === undefined
-              ? formatPathLabel(parsePointer(path), document)
-              : formatField(words, parsePointer(path), document)}
-          </th>
-          <td>
-            {op === 'add' ? '–' : <Value {...{ words, document }} path={parsePointer(path)} value={before as Json} />}
-          </td>
-          <td>
-            {op === 'remove' ? '–' : <Value {...{ words, document }} path={parsePointer(path)} value={after as Json} />}
-          </td>
-        </tr>
-      ))}
+      {changes.map(({ path: pointer, op, before, after }, at) => {
+        const path = parsePointer(pointer);
+        // An entry of a list of values has the name of the list.
+        const named =
+          typeof path.at(-1) === 'number' && !isObject((after ?? before) as Json) ? path.slice(0, -1) : path;
+        const [old, next] = cutAround(before as Json, after as Json);
+        return (
+          <tr key={at}>
+            <th scope="row" title={pointer}>
+              {types === undefined ? formatPathLabel(named, document) : formatField(words, named, document)}
+            </th>
+            <td>{op === 'add' ? '–' : <Value {...{ words, document, path }} value={old} />}</td>
+            <td>{op === 'remove' ? '–' : <Value {...{ words, document, path }} value={next} />}</td>
+          </tr>
+        );
+      })}
     </WrittenTable>
   );
+}
+
+/** Number of characters of a text that is shown as a whole, and of the unchanged words before a change. */
+const TEXT_MIN = 60;
+const LEAD = 24;
+
+/** Replaces the start that two long texts share by an ellipsis, except for its last words. */
+function cutAround(before: Json, after: Json): readonly [Json, Json] {
+  if (typeof before !== 'string' || typeof after !== 'string' || Math.max(before.length, after.length) < TEXT_MIN)
+    return [before, after];
+  const shared = markChange(before, [after])[0];
+  const at = shared.indexOf(' ', shared.length - LEAD);
+  return shared.length < 2 * LEAD || at < 0
+    ? [before, after]
+    : [`… ${before.slice(at + 1)}`, `… ${after.slice(at + 1)}`];
 }
 
 interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {
@@ -89,24 +105,67 @@ interface SentencesProps {
 /** Renders the sentences of a methodology that were removed and added. */
 export function Sentences({ removed, added }: SentencesProps) {
   if (added.length + removed.length === 0) return null;
+  const pairs = pairSentences(removed, added);
+  const isPaired = (text: string) => pairs.some(({ before, after }) => text === before || text === after);
   return (
     <ul class="version-sentences" aria-label="In words">
-      {removed.map((text) => (
-        <li key={text}>
-          <del>
-            <Sentence text={text} others={added} />
-          </del>
+      {pairs.map(({ before, words: [start, old, next, end] }) => (
+        <li key={before} class="version-both">
+          {start}
+          {old !== '' && (
+            <del>
+              <strong>{old.trimEnd()}</strong>
+            </del>
+          )}{' '}
+          {next !== '' && (
+            <ins>
+              <strong>{next.trimEnd()}</strong>
+            </ins>
+          )}{' '}
+          {end}
         </li>
       ))}
-      {added.map((text) => (
-        <li key={text}>
-          <ins>
-            <Sentence text={text} others={removed} />
-          </ins>
-        </li>
-      ))}
+      {removed
+        .filter((text) => !isPaired(text))
+        .map((text) => (
+          <li key={text}>
+            <del>
+              <Sentence text={text} others={added} />
+            </del>
+          </li>
+        ))}
+      {added
+        .filter((text) => !isPaired(text))
+        .map((text) => (
+          <li key={text}>
+            <ins>
+              <Sentence text={text} others={removed} />
+            </ins>
+          </li>
+        ))}
     </ul>
   );
+}
+
+interface SentencePair {
+  readonly before: string;
+  readonly after: string;
+  /** Shared start, removed words, added words and shared end. */
+  readonly words: readonly [string, string, string, string];
+}
+
+/** Returns the removed and added sentences that differ in some of their words only. */
+function pairSentences(removed: readonly string[], added: readonly string[]): readonly SentencePair[] {
+  const pairs: SentencePair[] = [];
+  for (const before of removed)
+    for (const after of added) {
+      if (pairs.some((pair) => pair.before === before || pair.after === after)) continue;
+      const [start, old, end] = markChange(before, [after]);
+      const [ownStart, next, ownEnd] = markChange(after, [before]);
+      if (start === ownStart && end === ownEnd && start !== '')
+        pairs.push({ before, after, words: [start, old, next, end] });
+    }
+  return pairs;
 }
 
 interface SentenceProps {

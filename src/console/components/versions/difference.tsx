@@ -13,7 +13,7 @@ import { Field } from '../form/field.js';
 import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Answered } from '../wait.js';
-import { ChangeTable, Sentences } from './change-table.js';
+import { ChangeTable, FieldTable, Sentences } from './change-table.js';
 import { readDifference, readVersion, restoreVersion, getScope, useTypes, type VersionedFamily } from './families.js';
 import { VersionFacts } from './version-facts.js';
 
@@ -70,6 +70,11 @@ export function Difference({ of, version: shown, newest, all, onRestored }: Diff
       </Section>
       {isWhole && version !== newest.version && may(getScope(of.kind)) && (
         <Restore of={of} version={version} newest={newest} onRestored={onRestored} />
+      )}
+      {isWhole && of.kind === 'index' && (
+        <Section title={`All fields of version ${version}`}>
+          <VersionFields of={of} version={version} />
+        </Section>
       )}
       {isWhole && <Document of={of} version={version} />}
     </>
@@ -155,6 +160,14 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       </div>
     </Section>
   );
+}
+
+/** Renders the fields of the document at a version. */
+export function VersionFields({ of, version }: { readonly of: VersionedFamily; readonly version: number }) {
+  const read = useResource(`version ${of.kind} ${of.id} ${version}`, (signal) => readVersion(of, version, signal));
+  const types = useTypes(of);
+  if (read.data === undefined) return null;
+  return <FieldTable label={`Version ${version} of ${of.id}`} document={read.data as JsonObject} types={types} />;
 }
 
 /** Renders the document at a version as JSON, folded at first. */

@@ -3,15 +3,13 @@ import { getParameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
-import type { JsonObject } from '../../words/paths.js';
 import { Badge, type BadgeKind } from '../badge.js';
 import { Section } from '../page.js';
 import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
-import { FieldTable } from './change-table.js';
-import { Difference, Document } from './difference.js';
-import { listVersions, readVersion, useTypes, type VersionedFamily, type VersionsProps } from './families.js';
+import { Difference, Document, VersionFields } from './difference.js';
+import { listVersions, type VersionedFamily, type VersionsProps } from './families.js';
 import { VersionFacts } from './version-facts.js';
 import './versions.css';
 
@@ -83,17 +81,11 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
 /** Renders the document of a first version, which has no changes. */
 function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; readonly version: DocumentVersion }) {
   const { version } = only;
-  const read = useResource(`version ${of.kind} ${of.id} ${version}`, (signal) => readVersion(of, version, signal));
-  const types = useTypes(of);
   return (
     <Section title={`Version ${version}`} aside="all fields with a value; the next version is compared with it">
       <VersionFacts version={only} />
-      {read.data !== undefined && (
-        <>
-          <FieldTable label={`Version ${version} of ${of.id}`} document={read.data as JsonObject} types={types} />
-          <Document of={of} version={version} />
-        </>
-      )}
+      <VersionFields of={of} version={version} />
+      <Document of={of} version={version} />
     </Section>
   );
 }

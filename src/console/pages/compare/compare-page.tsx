@@ -2,7 +2,7 @@ import type { CompareView, PerformanceView } from '#clients/typescript/divisor.j
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { getColour, limitToRange, type Line } from '../../components/chart/series.js';
+import { getColour, dashCovered, limitToRange, type Line } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
@@ -141,12 +141,13 @@ function Levels({ view }: { readonly view: CompareView }) {
   const dates = view.entries[0]?.level.index ?? [];
   const lines = useMemo(() => {
     const [first] = limitToRange(dates, range);
-    return view.entries.map(({ index_id: id, level, return_variant: variant }, k): Line => {
+    const drawn = view.entries.map(({ index_id: id, level, return_variant: variant }, k): Line => {
       const base = level.data[first] ?? null;
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
       return { id: String(k), label: addReturn(id, variant), values, colour: k + 1 };
     });
+    return dashCovered(drawn);
   }, [view, range?.from, range?.to]);
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);

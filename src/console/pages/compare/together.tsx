@@ -1,7 +1,7 @@
 import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT_UNIT, limitToRange, type Line, type Unit } from '../../components/chart/series.js';
+import { PERCENT_UNIT, dashCovered, limitToRange, type Line, type Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { addSign } from '../../components/signed.js';
@@ -69,12 +69,14 @@ export function Together({ view }: { readonly view: CompareView }) {
 function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   const lines = useMemo(
     () =>
-      series.map(({ id, levels }, k): Line => ({
-        id: String(k),
-        label: id,
-        values: computeDrawdowns(levels),
-        colour: k + 1,
-      })),
+      dashCovered(
+        series.map(({ id, levels }, k): Line => ({
+          id: String(k),
+          label: id,
+          values: computeDrawdowns(levels),
+          colour: k + 1,
+        })),
+      ),
     [series],
   );
   return (
@@ -157,11 +159,12 @@ function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingP
   const lines = useMemo(() => {
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
     const terms = { reference: base, window: Number(window), sessions };
-    return series.flatMap(({ id, levels }, k): Line[] =>
+    const drawn = series.flatMap(({ id, levels }, k): Line[] =>
       measure !== 'volatility' && id === reference
         ? []
         : [{ id: String(k), label: id, values: computeRolling(measure, levels, terms), colour: k + 1 }],
     );
+    return dashCovered(drawn);
   }, [series, reference, measure, window, sessions]);
   return (
     <Section

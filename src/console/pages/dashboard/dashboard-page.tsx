@@ -48,36 +48,61 @@ export function DashboardPage() {
       ) : (
         <ul class="dashboard">
           {all.map((one, k) => (
-            <li
+            <PinCard
               key={one.id}
-              class={`dashboard-pin wide-${one.width}`}
-              onDragOver={(event) => dragged !== null && event.preventDefault()}
-              onDrop={(event) => {
-                event.preventDefault();
-                if (dragged !== null) move(dragged, k);
-                setDragged(null);
-              }}
-            >
-              <header
-                draggable
-                onDragStart={(event) => {
-                  event.dataTransfer?.setData('text/plain', one.part);
-                  setDragged(one.id);
-                }}
-                onDragEnd={() => setDragged(null)}
-              >
-                <h2>
-                  <a href={one.address}>{formatTitle(one)}</a>{' '}
-                  {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}
-                </h2>
-                <PinButtons one={one} all={all} onMove={(to) => move(one.id, to)} />
-              </header>
-              <PinFrame one={one} />
-            </li>
+              one={one}
+              all={all}
+              onDrag={setDragged}
+              onMove={(to) => move(one.id, to)}
+              {...(dragged !== null && { onDrop: () => move(dragged, k) })}
+            />
           ))}
         </ul>
       )}
     </Page>
+  );
+}
+
+interface PinCardProps extends PinButtonsProps {
+  /** Called with the id of the pin when dragging starts, and with null when it ends. */
+  onDrag(id: string | null): void;
+  /** Moves the dragged pin to this place. Default: no pin is dragged. */
+  onDrop?(): void;
+}
+
+/** Height in pixels of the header and frame of a card, and of the gap below it. */
+const CARD_REST = 64;
+
+/** Renders a pinned part with its header. Its number of grid rows is its height, so that lower parts are stacked. */
+function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
+  const [height, setHeight] = useState(FIRST_HEIGHT);
+  return (
+    <li
+      class={`dashboard-pin wide-${one.width}`}
+      style={{ '--rows': height + CARD_REST }}
+      onDragOver={(event) => onDrop !== undefined && event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        onDrop?.();
+        onDrag(null);
+      }}
+    >
+      <header
+        draggable
+        onDragStart={(event) => {
+          event.dataTransfer?.setData('text/plain', one.part);
+          onDrag(one.id);
+        }}
+        onDragEnd={() => onDrag(null)}
+      >
+        <h2>
+          <a href={one.address}>{formatTitle(one)}</a>{' '}
+          {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}
+        </h2>
+        <PinButtons one={one} all={all} onMove={onMove} />
+      </header>
+      <PinFrame one={one} height={height} onHeight={setHeight} />
+    </li>
   );
 }
 
@@ -137,6 +162,7 @@ function overviewOf(ids: readonly string[]): readonly NewPin[] {
       : [
           { address: compared, part: 'Levels compared', page, width: 2 as const },
           { address: compared, part: 'Drawdowns compared', page, width: 1 as const },
+          { address: compared, part: 'Rolling volatility', page, width: 1 as const },
         ]),
     { address: '/', part: 'indices', page: 'Indices', width: 3 },
   ];
@@ -244,13 +270,18 @@ function PinButtons({ one, all, onMove }: PinButtonsProps) {
 const FIRST_HEIGHT = 220;
 const HEIGHT_MAX = 640;
 
+interface PinFrameProps {
+  readonly one: Pin;
+  readonly height: number;
+  onHeight(height: number): void;
+}
+
 /**
  * Renders the pinned part in an iframe with the address and date range of its page. The frame is as high as its
  * content.
  */
-function PinFrame({ one }: { readonly one: Pin }) {
+function PinFrame({ one, height, onHeight }: PinFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
-  const [height, setHeight] = useState(FIRST_HEIGHT);
   const [loads, setLoads] = useState(0);
   const [isShown, setShown] = useState(false);
   useEffect(() => {
@@ -258,7 +289,7 @@ function PinFrame({ one }: { readonly one: Pin }) {
     if (body == null) return undefined;
     const observer = new ResizeObserver(() => {
       if (body.scrollHeight === 0) return;
-      setHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
+      onHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
       // The page marks the part when it is rendered.
       setShown(body.querySelector('[data-way=end]') !== null);
     });

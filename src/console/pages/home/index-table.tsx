@@ -64,7 +64,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
         keyOf={({ index }) => index.id}
         addressOf={({ index }) => formatIndexAddress(index.id)}
         searchIn={({ index }) =>
-          `${index.id} ${index.name} ${index.currency} ${index.calendar} ${index.tags.join(' ')}`
+          `${index.id} ${index.name} ${index.currency} ${index.calendar} ${index.store_id ?? ''} ${index.tags.join(' ')}`
         }
         selection={{ keys: selected, onChange: setSelected }}
         tools={<IndexTools rows={rows} selected={selected} asking={asking} />}
@@ -111,14 +111,13 @@ const renderWithSign = (value: number | null | undefined) => (
 );
 
 /** Columns that do not depend on a run. */
-const INDEX_COLUMNS: ReadonlySet<string> = new Set(['index', 'tags', 'store']);
+const INDEX_COLUMNS: ReadonlySet<string> = new Set(['index', 'tags']);
 
 const createAwaitedColumn = (column: Column<Row>): Column<Row> => ({ ...column, show: () => <ValueSkeleton /> });
 
 /** Columns that are shown only if a row has a value. */
 const OPTIONAL_COLUMNS: ReadonlyMap<string, (row: Row) => boolean> = new Map([
   ['tags', ({ index }) => index.tags.length > 0],
-  ['store', ({ index }) => index.store_id !== null],
 ]);
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -136,6 +135,9 @@ const COLUMNS: readonly Column<Row>[] = [
           {index.id}
         </a>
         <span class="quiet">{index.name}</span>
+        {index.store_id !== null && (
+          <Badge title="Store on which the index is computed, instead of the active store">{index.store_id}</Badge>
+        )}
       </span>
     ),
   },
@@ -145,15 +147,6 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 70,
     priority: 6,
     value: ({ index }) => index.tags.join(', ') || null,
-  },
-  {
-    id: 'store',
-    title: 'Data store',
-    help: 'Store on which the index is computed. Default: the active store.',
-    width: 110,
-    priority: 2,
-    showBelow: ({ index }) => index.store_id,
-    value: ({ index }) => index.store_id ?? 'active store',
   },
   {
     id: 'trace',
@@ -183,8 +176,9 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'As of',
     help: 'Last date of the run, which applies to level and returns',
     width: 98,
-    priority: 7,
+    priority: 2,
     value: ({ run }) => run?.end ?? null,
+    showBelow: ({ run }) => run && `to ${run.end}`,
   },
   createNumericColumn({
     id: 'day',
@@ -218,6 +212,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Realised annualised volatility over the last 252 returns',
     width: 76,
     priority: 5,
+    below: 'nothing',
     align: 'right',
     value: ({ run }) => run?.index?.volatility ?? null,
     show: ({ run }) => <span class="number">{formatPercent(run?.index?.volatility)}</span>,
@@ -228,6 +223,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Largest drawdown of the index since its base date',
     width: 76,
     priority: 4,
+    below: 'nothing',
     of: ({ run }) => run?.index?.max_drawdown ?? null,
     write: formatPercent,
   }),
@@ -236,6 +232,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Rebalanced',
     width: 96,
     priority: 8,
+    below: 'nothing',
     value: ({ run }) => run?.last_rebalance ?? null,
   },
   {
@@ -244,6 +241,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Next scheduled rebalance that is not part of the run',
     width: 96,
     priority: 9,
+    below: 'nothing',
     value: ({ run }) => run?.coming_rebalance ?? null,
   },
   {
@@ -251,8 +249,8 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'State',
     width: 208,
     grow: 9.5,
-    priority: 2,
-    showBelow: formatState,
+    priority: 1,
+    showBelow: formatStateBelow,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
     copy: formatState,
     show: (row) => <State {...row} />,
@@ -261,7 +259,13 @@ const COLUMNS: readonly Column<Row>[] = [
 
 function formatState({ run, failed }: Row): string {
   if (failed !== null) return 'failed';
-  return run === null ? 'not run' : run.stale === null ? 'up to date' : 'stale';
+  return run === null ? 'never run' : run.stale === null ? 'up to date' : 'stale';
+}
+
+/** Returns the state for the second line of a row, with the store of the index. */
+function formatStateBelow(row: Row): string {
+  const { store_id: store } = row.index;
+  return store === null ? formatState(row) : `${formatState(row)} · store ${store}`;
 }
 
 /**

@@ -94,7 +94,8 @@ function ActionTable({
       aside={
         <>
           <span>
-            {countValues(total, 'action')}, {formatCount(coming)} of them after {asOf}
+            {countValues(total, 'action')}
+            {coming === 0 ? ` to ${asOf}` : `, ${formatCount(coming)} of them after ${asOf}`}
           </span>
           <ExportMenu id={id} table="events" text="events" />
         </>

@@ -175,7 +175,15 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
   { id: 'name', title: 'Company', width: 120, grow: 1, priority: 4, value: ({ facts }) => facts?.name ?? null },
-  { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 3, value: ({ facts }) => facts?.sector ?? null },
+  {
+    id: 'sector',
+    title: 'Sector',
+    width: 110,
+    grow: 1,
+    priority: 3,
+    below: 'nothing',
+    value: ({ facts }) => facts?.sector ?? null,
+  },
   createNumericColumn({
     id: 'weight',
     adds: true,
@@ -215,12 +223,17 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   {
     id: 'cap',
-    title: 'Cap',
-    help: 'Capped constituents, with their weight before capping',
-    width: 124,
+    title: 'At the cap',
+    help: 'Constituents at the cap, with their weight before capping. The weight cut from the largest is distributed and raises others to the cap.',
+    width: 148,
     priority: 6,
     value: ({ capped }) => (capped ? 0 : 1),
     copy: ({ capped, raw_weight: raw }) => (capped ? raw : null),
-    show: ({ capped, raw_weight: raw }) => capped && <Badge kind="info">from {formatPercent(raw)}</Badge>,
+    show: ({ capped, raw_weight: raw, decided_weight: decided, weight }) =>
+      capped && (
+        <Badge kind="info">
+          {(raw ?? 0) > (decided ?? weight) ? 'cut' : 'raised'} from {formatPercent(raw)}
+        </Badge>
+      ),
   },
 ];

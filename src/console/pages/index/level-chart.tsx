@@ -96,6 +96,7 @@ export function LevelChart(props: LevelChartProps) {
         height={isNarrow ? 250 : 300}
         isLog={isLog}
         marks={marks}
+        marksAre="rebalances"
         sync="index"
         range={range}
         onRange={chooseRange}

@@ -19,7 +19,7 @@ import { service } from '../../state/service.js';
 import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
-import { formatChange, formatCount, formatFigure, formatPercent, formatPoints } from '../../words/numbers.js';
+import { formatCount, formatFigure, formatPercent, formatPoints } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
@@ -144,12 +144,12 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           ...headroomFigures(view),
           {
             term: 'Nearest breach',
-            value: distance === null ? '–' : formatChange(distance.move),
+            value: distance?.identifier ?? '–',
             help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
             note:
               distance === null ? undefined : (
                 <a href={addressOfName(distance.identifier)}>
-                  if {distance.identifier} {distance.move < 0 ? 'falls' : 'rises'}
+                  if it {distance.move < 0 ? 'falls' : 'rises'} by {formatPercent(Math.abs(distance.move))}
                 </a>
               ),
           },

@@ -49,12 +49,18 @@ interface LinesProps {
 
 function Lines({ id, first, second }: LinesProps) {
   const { dates, levels, ratio } = useMemo(() => draw(first, second), [first, second]);
+  const isSame = ratio.every(({ values }) => values.every((value) => value === null || value === BASE_LEVEL));
   return (
     <>
-      <Chart label={`Portfolios of two runs of ${id}`} dates={dates} lines={levels} height={220} sync="runs" />
-      {ratio.every(({ values }) => values.every((value) => value === null || value === BASE_LEVEL)) ? (
-        <p class="quiet">The levels of both runs are the same.</p>
-      ) : (
+      {isSame && <p>No difference: the levels of both runs are the same on every date.</p>}
+      <Chart
+        label={`Portfolios of two runs of ${id}`}
+        dates={dates}
+        lines={isSame ? levels.slice(0, 1).map((line) => ({ ...line, label: 'Both runs' })) : levels}
+        height={220}
+        sync="runs"
+      />
+      {!isSame && (
         <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
       )}
     </>

@@ -36,6 +36,8 @@ const moveOf = (by: Json | undefined): string =>
 
 interface ColumnTerms {
   readonly rows: readonly ScenarioRow[];
+  /** True on a phone, where returns have no bars. */
+  readonly isPhone: boolean;
   /** True while the results are computed. */
   readonly isAwaited: boolean;
   /** Position of the scenario whose form is open. */
@@ -48,7 +50,8 @@ interface ColumnTerms {
  * Returns the columns of the scenarios. A column that is empty for windows or for shocks is omitted if there are no
  * other scenarios.
  */
-export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnTerms): readonly Column<ScenarioRow>[] {
+export function columnsOf(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
+  const { rows, isPhone, isAwaited, edited, onEdit, onRemove } = terms;
   const isUsed = (column: Column<ScenarioRow>) => rows.some((row) => column.value(row) !== null);
   const isPartial = rows.some(({ result }) => (result?.covered_weight ?? 1) < WHOLE);
   const most = Math.max(...rows.map((row) => Math.abs(returnOf(row) ?? 0)));
@@ -57,8 +60,8 @@ export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnT
     {
       id: 'return',
       title: 'Return',
-      width: 112,
-      grow: 1.2,
+      width: isPhone ? 84 : 112,
+      grow: isPhone ? 0 : 1.2,
       align: 'right',
       value: returnOf,
       show: (row) =>
@@ -66,7 +69,7 @@ export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnT
           <ValueSkeleton />
         ) : (
           <span class="scenario-return">
-            <SignedBar value={returnOf(row) ?? 0} most={most} />
+            {!isPhone && <SignedBar value={returnOf(row) ?? 0} most={most} />}
             {addSign(returnOf(row))}
           </span>
         ),
@@ -141,6 +144,7 @@ const COLUMNS: readonly Column<ScenarioRow>[] = [
     help: 'Weight of securities with their own returns',
     width: 90,
     priority: 5,
+    below: 'nothing',
     of: ({ result }: ScenarioRow) => result?.covered_weight ?? null,
     write: formatPercent,
   }),

@@ -11,6 +11,7 @@ import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
+import { usePhone } from '../../components/use-phone.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { getParameter, setParameters } from '../../state/place.js';
@@ -186,7 +187,7 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   );
 }
 
-interface ReturnsProps extends Omit<Parameters<typeof columnsOf>[0], 'rows'> {
+interface ReturnsProps extends Omit<Parameters<typeof columnsOf>[0], 'rows' | 'isPhone'> {
   readonly asked: readonly JsonObject[];
   /** Results; undefined before the first response and after a refusal. */
   readonly view: ScenariosView | undefined;
@@ -201,6 +202,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
     return { at, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
   });
   const open = openOf(view?.scenarios ?? []);
+  const isPhone = usePhone();
   return (
     <>
       {view !== undefined && view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
@@ -208,7 +210,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
         <div aria-busy={terms.isAwaited}>
           <Table
             label="scenarios"
-            columns={columnsOf({ rows, ...terms })}
+            columns={columnsOf({ rows, isPhone, ...terms })}
             rows={rows}
             keyOf={({ at }) => String(at)}
             onOpen={({ name }) => setParameters({ scenario: name })}

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Flag } from '../../components/chart/overlays.js';
-import type { Line, Mark, Unit } from '../../components/chart/series.js';
+import { limitToRange, type Line, type Mark, type Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Metrics } from '../../components/metrics.js';
@@ -20,10 +20,12 @@ import { service } from '../../state/service.js';
 import { formatActionValue, SHARE_TYPES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
+import { labelOf } from '../../words/labels.js';
 import { formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { storeQuery } from './last-year.js';
 import { NameFigures, type SecurityProps } from './name-figures.js';
+import { averagePeriods } from './traded.js';
 import { Reference } from './reference-data.js';
 import './names.css';
 
@@ -155,13 +157,11 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
     () => [{ ...createLine(view, 'CLOSE', 1), label: `${formatMoney('Close', currency)}, ${PRICE_BASIS[basis]}` }],
     [view, basis, currency],
   );
-  const lower = useMemo(
-    () => (below === undefined ? [] : [{ ...createLine(view, below, 8), isFilled: true }]),
-    [view, below],
-  );
+  const range = findChosenRange();
+  const [first, last] = limitToRange(dates, range);
+  const lower = useMemo(() => createLowerChart(view, below, last - first + 1), [view, below, last - first]);
   const marks = useMemo(() => createMarks(actions, currency), [actions, currency]);
   const jumps = useMemo(() => createJumps(basis, actions), [basis, actions]);
-  const range = findChosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
     return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
@@ -175,6 +175,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
         height={300}
         isLog={isLog}
         marks={marks}
+        marksAre="corporate actions"
         flags={jumps}
         sync="name"
         range={range}
@@ -185,14 +186,14 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
           <Select
             label="Below"
             isLabelShown
-            options={others.map((column) => ({ value: column, text: column }))}
+            options={others.map((column) => ({ value: column, text: labelOf(column.toLowerCase()) }))}
             value={below}
             onChoose={(column) => setParameters({ below: column })}
           />
           <Chart
             label={`${below} of ${view.identifier}`}
-            dates={dates}
-            lines={lower}
+            dates={lower.dates}
+            lines={lower.lines}
             height={120}
             hasZero
             sync="name"
@@ -214,6 +215,17 @@ function createLine({ prices: { columns, data } }: PricesResponse, column: strin
     colour,
     values: data.map((row) => row[at] as number | null),
   };
+}
+
+/** Returns the lower chart: volumes as bars, averaged over weeks or months of a long period, or another column. */
+function createLowerChart(view: PricesResponse, column: string | undefined, sessions: number) {
+  const dates = view.prices.index.map(String);
+  if (column === undefined) return { dates, lines: [] };
+  const line = { ...createLine(view, column, 8), label: labelOf(column.toLowerCase()) };
+  if (column !== 'VOLUME') return { dates, lines: [{ ...line, isFilled: true }] };
+  const { period, values, ...averages } = averagePeriods(dates, line.values, sessions);
+  const label = period === '' ? 'Volume, shares' : `Volume, shares per session, average of the ${period}`;
+  return { ...averages, lines: [{ ...line, label, values, isBars: true }] };
 }
 
 /** Number of months shown before and after an action when its mark is opened. */

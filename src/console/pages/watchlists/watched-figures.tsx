@@ -6,8 +6,14 @@ import { formatChange, formatCount, formatMoney, getSignClass } from '../../word
 import { computeDayReturn, computeYearToDate, type YearPrices } from '../names/last-year.js';
 import type { Row } from './watched-table.js';
 
+interface WatchedFiguresProps {
+  readonly rows: readonly Row[];
+  /** Securities of the list that are not in the served store. */
+  readonly missing: readonly string[];
+}
+
 /** Renders a summary of the securities of a list: gains, the median, the extremes and the total size. */
-export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
+export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
   const days = listReturns(rows, computeDayReturn);
   const years = listReturns(rows, computeYearToDate);
@@ -16,7 +22,13 @@ export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
     <Metrics
       label="Figures of the list"
       metrics={[
-        { term: 'Securities', value: formatCount(rows.length) },
+        missing.length === 0
+          ? { term: 'Securities', value: formatCount(rows.length) }
+          : {
+              term: 'Securities',
+              value: `${formatCount(rows.length)} of ${formatCount(rows.length + missing.length)}`,
+              note: formatMissing(missing),
+            },
         {
           term: 'Gains of the day',
           value: days.length === 0 ? '–' : `${days.filter(({ value }) => value > 0).length} of ${days.length}`,
@@ -31,6 +43,14 @@ export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
     />
   );
 }
+
+/** Names the missing securities, or their number if there are many. */
+const formatMissing = (missing: readonly string[]): string =>
+  missing.length > NAMED_MAX
+    ? `${formatCount(missing.length)} are not in the store`
+    : `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not in the store`;
+
+const NAMED_MAX = 2;
 
 /** Returns the latest date with a price; null if there is none. */
 export const findLastDate = (rows: readonly Row[]): string | null =>

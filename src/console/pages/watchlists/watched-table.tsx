@@ -45,7 +45,12 @@ export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
   const names = useResource('names of the store', readAllSecurities);
   return (
     <Answered resource={names} what="the securities">
-      {(all) => <PricedTable securities={selectChosen(all, identifiers)} onRemove={onRemove} />}
+      {(all) => {
+        const securities = selectChosen(all, identifiers);
+        const known = new Set(securities.map(({ identifier }) => identifier));
+        const missing = identifiers.filter((identifier) => !known.has(identifier));
+        return <PricedTable securities={securities} missing={missing} onRemove={onRemove} />;
+      }}
     </Answered>
   );
 }
@@ -57,9 +62,11 @@ const selectChosen = (all: readonly Security[], identifiers: readonly string[]):
 
 interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
   readonly securities: readonly Security[];
+  /** Identifiers that are not in the served store. */
+  readonly missing: readonly string[];
 }
 
-function PricedTable({ securities, onRemove }: PricedTableProps) {
+function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
   const priced = securities.slice(0, PRICED_MAX);
   /** Years that were read, so that only the years of added securities are requested. */
   const read = useRef(new Map<string, YearPrices>());
@@ -85,7 +92,7 @@ function PricedTable({ securities, onRemove }: PricedTableProps) {
   });
   return (
     <>
-      <WatchedFigures rows={rows} />
+      <WatchedFigures rows={rows} missing={missing} />
       <p class="quiet">{formatOrder(rows)}</p>
       <Table
         label="names"
@@ -149,8 +156,8 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  { id: 'company', title: 'Company', width: 104, grow: 3, priority: 5, value: ({ name }) => name },
-  { id: 'sector', title: 'Sector', width: 120, grow: 2, priority: 7, value: ({ sector }) => sector },
+  { id: 'company', title: 'Company', width: 104, grow: 1, priority: 5, value: ({ name }) => name },
+  { id: 'sector', title: 'Sector', width: 164, grow: 1, priority: 7, value: ({ sector }) => sector },
   {
     id: 'close',
     title: 'Last close',

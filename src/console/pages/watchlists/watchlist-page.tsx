@@ -34,7 +34,7 @@ export function WatchlistPage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id === null ? 'New watchlist' : first.name}
-          subtitle={id === null ? undefined : id}
+          subtitle={id === null ? undefined : `Id ${id}`}
           above={[
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },

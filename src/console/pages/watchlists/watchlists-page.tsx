@@ -20,6 +20,9 @@ import { WatchedTable } from './watched-table.js';
 /** Number of watchlists above which the table has a search. */
 const SEARCH_MIN = 8;
 
+/** Maximum number of missing securities that are named in the table. */
+const NAMED_MAX = 2;
+
 /** Page of the watchlists. */
 export function WatchlistsPage() {
   const lists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
@@ -79,7 +82,7 @@ function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
       {known.length === 0 ? (
         <p class="quiet">None of its securities is in the served store.</p>
       ) : (
-        <WatchedTable key={list.watchlist_id} identifiers={known} />
+        <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} />
       )}
     </Section>
   );
@@ -107,9 +110,17 @@ const COLUMNS: readonly Column<Watchlist>[] = [
     title: 'Not in the store',
     help: 'Securities that are not in the served store',
     width: 120,
-    align: 'right',
+    grow: 1,
     value: ({ unknown }) => unknown.length,
-    show: ({ unknown }) => (unknown.length === 0 ? '–' : <Badge kind="warning">{formatCount(unknown.length)}</Badge>),
+    copy: ({ unknown }) => unknown.join(' '),
+    show: ({ unknown }) =>
+      unknown.length === 0 ? (
+        '–'
+      ) : (
+        <Badge kind="warning" title={unknown.join(', ')}>
+          {unknown.length > NAMED_MAX ? formatCount(unknown.length) : unknown.join(', ')}
+        </Badge>
+      ),
   },
   {
     id: 'at',

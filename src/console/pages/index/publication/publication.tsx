@@ -24,6 +24,7 @@ import { formatGovernanceAddress } from '../../../words/addresses.js';
 import { formatMoment, createMomentFigure } from '../../../words/dates.js';
 import { formatCount, formatDecimal, formatFigure } from '../../../words/numbers.js';
 import { findLatestClose } from '../../../words/publication.js';
+import { returnText } from '../../../words/returns.js';
 import { Publish } from './publish.js';
 import { Verification } from './verification.js';
 import './publication.css';
@@ -129,22 +130,28 @@ const VARIANTS = [
 
 /** Renders the published levels; for a restated close, the last published level. */
 function Levels({ id, entries }: LevelsProps) {
-  const { dates, lines } = useMemo(() => {
+  const { dates, lines, isUntaxed } = useMemo(() => {
     const last = [...new Map(entries.map((entry) => [entry.date, entry])).values()].toSorted((a, b) =>
       a.date < b.date ? -1 : 1,
     );
-    const drawn = VARIANTS.map((variant, k): Line => ({
-      ...variant,
-      values: last.map((entry) => entry[variant.id]),
-      colour: k + 1,
-      // Net levels are close to total levels; a dashed line keeps both visible.
-      isDashed: variant.id === 'net',
-    })).filter(({ values }) => values.some((value) => value !== null));
-    return { dates: last.map(({ date }) => date), lines: drawn };
+    const isUntaxed = last.some(({ net }) => net !== null) && last.every(({ net, total }) => net === total);
+    const drawn = VARIANTS.filter(({ id: variant }) => !isUntaxed || variant !== 'net')
+      .map((variant, k): Line => ({
+        ...variant,
+        values: last.map((entry) => entry[variant.id]),
+        colour: k + 1,
+        // Net levels are close to total levels; a dashed line keeps both visible.
+        isDashed: variant.id === 'net',
+      }))
+      .filter(({ values }) => values.some((value) => value !== null));
+    return { dates: last.map(({ date }) => date), lines: drawn, isUntaxed };
   }, [entries]);
   if (dates.length < 2) return null;
   return (
-    <Section title="Published levels" aside={`${dates[0]} to ${dates.at(-1)}`}>
+    <Section
+      title="Published levels"
+      aside={`${dates[0]} to ${dates.at(-1)}${isUntaxed ? '; net levels equal total levels' : ''}`}
+    >
       <Chart label={`Published levels of ${id}`} dates={dates} lines={lines} height={220} />
     </Section>
   );
@@ -158,6 +165,9 @@ interface FiguresProps {
 function Figures({ entries, run }: FiguresProps) {
   const last = entries.at(-1);
   const latest = findLatestClose(entries);
+  const own =
+    VARIANTS.find(({ id }) => id === run.return_variant && latest?.[id] != null) ??
+    VARIANTS.find(({ id }) => latest?.[id] != null);
   const restated = entries.filter(({ kind }) => kind === 'restatement').length;
   return (
     <Metrics
@@ -166,8 +176,8 @@ function Figures({ entries, run }: FiguresProps) {
         { term: 'Published through', value: latest?.date ?? '–', note: `the run ends on ${run.end}` },
         {
           term: 'Latest level',
-          value: formatDecimal(latest?.price ?? latest?.total ?? null, 2),
-          note: latest && `${latest.price === null ? 'total return' : 'price'}, ${latest.date}`,
+          value: formatDecimal((own && latest?.[own.id]) ?? null, 2),
+          note: latest && own && `${returnText(own.id)}, ${latest.date}`,
         },
         { term: 'Closes', value: formatCount(entries.length - restated) },
         { term: 'Restatements', value: formatCount(restated), kind: restated > 0 ? 'down' : '' },

@@ -1,0 +1,43 @@
+import type { Line } from '../../components/chart/series.js';
+
+/** A series on some of the dates of a security. */
+export interface Traded {
+  readonly dates: readonly string[];
+  readonly values: Line['values'];
+  /** Period of each value; empty for single sessions. */
+  readonly period: '' | 'week' | 'month';
+}
+
+/** Maximum numbers of sessions that are shown singly and by week. */
+const DAYS_MAX = 400;
+const WEEKS_MAX = 1500;
+
+/**
+ * Returns the average of a series over weeks or months, so that the bars of a long series stay distinguishable. Each
+ * average is on the first date of its period.
+ * @param sessions number of visible sessions, which determines the period
+ */
+export function averagePeriods(dates: readonly string[], values: Line['values'], sessions: number): Traded {
+  if (sessions <= DAYS_MAX) return { dates, values, period: '' };
+  const period = sessions <= WEEKS_MAX ? 'week' : 'month';
+  const keyOf = period === 'week' ? mondayOf : (date: string) => date.slice(0, 7);
+  const sums = new Map<string, { readonly date: string; sum: number; count: number }>();
+  for (const [t, date] of dates.entries()) {
+    const key = keyOf(date);
+    const group = sums.get(key) ?? { date, sum: 0, count: 0 };
+    sums.set(key, group);
+    const value = values[t] ?? null;
+    if (value === null) continue;
+    group.sum += value;
+    group.count++;
+  }
+  const groups = [...sums.values()];
+  return {
+    dates: groups.map(({ date }) => date),
+    values: groups.map(({ sum, count }) => (count === 0 ? null : sum / count)),
+    period,
+  };
+}
+
+/** Returns the day number of the Monday of a week, as a text. 1970-01-05 was a Monday. */
+const mondayOf = (date: string): string => String(Math.floor((Date.parse(date) / 86_400_000 - 4) / 7));

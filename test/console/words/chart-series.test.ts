@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { dashCovered, toBins } from '#console/components/chart/series.js';
+import { averagePeriods } from '#console/pages/names/traded.js';
+
+test('marks that would overlap are one mark with their number', () => {
+  expect(toBins([0, 5, 20], 11)).toEqual([
+    { at: 2.5, count: 2 },
+    { at: 20, count: 1 },
+  ]);
+});
+
+test('a line that stays close to an earlier solid line is dashed', () => {
+  const lines = [
+    [100, 200],
+    [100, 201],
+    [100, 150],
+    [null, 200],
+  ].map((values, k) => ({ id: String(k), label: String(k), values, colour: k + 1 }));
+  expect(dashCovered(lines).map(({ isDashed }) => isDashed === true)).toEqual([false, true, false, true]);
+});
+
+test('volumes of a long period are averages by week or month on the first date of each', () => {
+  // A Friday, and the Monday and Tuesday after it, which are in another week and month.
+  const dates = ['2021-01-29', '2021-02-01', '2021-02-02'];
+  expect(averagePeriods(dates, [1, 2, 4], 3)).toEqual({ dates, values: [1, 2, 4], period: '' });
+  const averages = { dates: ['2021-01-29', '2021-02-01'], values: [1, 3] };
+  expect(averagePeriods(dates, [1, 2, 4], 1000)).toEqual({ ...averages, period: 'week' });
+  expect(averagePeriods(dates, [1, 2, 4], 5000)).toEqual({ ...averages, period: 'month' });
+  // A Sunday belongs to the week of the Monday before it.
+  expect(averagePeriods(['2021-01-31', '2021-02-01'], [1, null], 1000).values).toEqual([1, null]);
+});

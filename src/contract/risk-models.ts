@@ -50,6 +50,13 @@ export type RiskModelView = z.infer<typeof RiskModelView>;
 export const RiskModelSummary = defineObject(() => ({
   model_id: z.string(),
   estimator: z.enum(MODEL_SOURCES).meta({ description: 'Estimator; `imported` for an imported model.' }),
+  index_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Index whose constituents were estimated; null for listed securities or an imported model.' }),
+  observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
+  observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
+  factors: z.int().nullable().meta({ description: 'Number of factors; null for a model without factors.' }),
   assets: z.int(),
   average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 for one security.' }),
   observations: z.int(),

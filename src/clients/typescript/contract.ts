@@ -9988,6 +9988,14 @@ export interface RiskModelSummary {
   readonly model_id: string;
   /** Estimator; `imported` for an imported model. */
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
+  /** Index whose constituents were estimated; null for listed securities or an imported model. */
+  readonly index_id: string | null;
+  /** First date of the returns used, or of an imported model. */
+  readonly observed_start: string;
+  /** Last date of the returns used, or of an imported model. */
+  readonly observed_end: string;
+  /** Number of factors; null for a model without factors. */
+  readonly factors: number | null;
   /** Number of securities. */
   readonly assets: number;
   /** Mean off-diagonal correlation; 0 for one security. */

@@ -18,9 +18,10 @@ export function findChoiceHelp(help: string, chosen: string | undefined): string
     : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
 }
 
-/** Adapts a help text of the API to a form, where null is an empty field and true is the choice yes. */
+/** Adapts a help text of the API to a form, where null is an empty field, true is the choice yes, and percent follows its number. */
 export const formatFormHelp = (help: string): string =>
   help
     .replaceAll(/\bNull: /g, 'Empty: ')
     .replaceAll(/\bTrue if /g, 'Yes if ')
-    .replaceAll(/\bNull\b/g, 'Empty');
+    .replaceAll(/\bNull\b/g, 'Empty')
+    .replaceAll(/(\d) %/g, '$1%');

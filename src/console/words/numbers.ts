@@ -35,7 +35,8 @@ export const formatChange = (value: OptionalNumber, digits = 2): string =>
   value === null || value === undefined ? MISSING_TEXT : `${formatFixed(value * 100, digits, true)}%`;
 
 /** Formats a difference of two percentages in percentage points: `+5.23 pp`. */
-export const formatPoints = (value: OptionalNumber): string => formatChange(value).replace('%', ' pp');
+export const formatPoints = (value: OptionalNumber, digits = 2): string =>
+  formatChange(value, digits).replace('%', ' pp');
 
 /** Absolute value below which a residual is attributed to rounding of doubles. */
 const ROUNDING = 1e-9;

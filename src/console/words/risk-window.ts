@@ -7,6 +7,20 @@ type DescribedModel = Readonly<
 >;
 
 /**
+ * Describes the risk model of a derived index for the note of a figure.
+ * @returns null while the contract is not loaded
+ */
+export function formatRiskSource(model: Json | undefined, schemas: DescribedModel | undefined): string | null {
+  if (typeof model === 'string') return `model ${model}`;
+  const sessions = isObject(model) ? model['sessions'] : undefined;
+  if (typeof sessions === 'number') return `last ${formatCount(sessions)} returns`;
+  const usual = /(\d+) in a derived index/.exec(
+    schemas?.['RiskEstimator']?.properties?.['sessions']?.description ?? '',
+  )?.[1];
+  return usual === undefined ? null : `last ${formatCount(Number(usual))} returns`;
+}
+
+/**
  * Describes the returns from which the risk of optimised weights is estimated.
  * @param model id of a stored model, settings of a model, or undefined
  * @returns null while the contract is not loaded

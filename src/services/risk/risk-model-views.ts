@@ -76,10 +76,20 @@ export function createStream(pieces: AsyncGenerator<Uint8Array, undefined>): Rea
 const NUMBERS_PER_PART = 100_000;
 
 export function createSummary(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
-  const { model_id, diagnostics } = document;
-  const estimator = readModelSource(document);
+  const { model_id, diagnostics, request, factor_model: factorModel, observed_start, observed_end } = document;
   const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
-  return { model_id, estimator, assets, average_correlation, observations, positive_semi_definite };
+  return {
+    model_id,
+    estimator: readModelSource(document),
+    index_id: request?.index_id ?? null,
+    observed_start,
+    observed_end,
+    factors: factorModel?.factors.length ?? null,
+    assets,
+    average_correlation,
+    observations,
+    positive_semi_definite,
+  };
 }
 
 /** Members of the view that are written piece by piece. */

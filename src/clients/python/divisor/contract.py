@@ -11077,6 +11077,14 @@ class RiskModelSummary(t.TypedDict):
     model_id: str
     #: Estimator; `imported` for an imported model.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
+    #: Index whose constituents were estimated; null for listed securities or an imported model.
+    index_id: t.Optional[str]
+    #: First date of the returns used, or of an imported model.
+    observed_start: str
+    #: Last date of the returns used, or of an imported model.
+    observed_end: str
+    #: Number of factors; null for a model without factors.
+    factors: t.Optional[int]
     #: Number of securities.
     assets: int
     #: Mean off-diagonal correlation; 0 for one security.

@@ -169,11 +169,15 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   );
 }
 
-/** Returns a parameter with its unit set off from its label: `Spread bps` becomes `Spread, bps`. */
-const separateUnit = (parameter: ParameterSpec): ParameterSpec => ({
-  ...parameter,
-  label: parameter.label.replace(/ bps$/, ', bps'),
-});
+/** Returns a parameter whose label has no unit: of `Spread bps`, the unit becomes that of the field. */
+const separateUnit = (parameter: ParameterSpec): ParameterSpec =>
+  parameter.label.endsWith(' bps')
+    ? {
+        ...parameter,
+        label: parameter.label.slice(0, -' bps'.length),
+        help: `${parameter.help ?? ''} Unit: bps.`,
+      }
+    : parameter;
 
 /** Returns the suffixes that an overlay type adds to the id and name of the underlying index. */
 const createSuffixes = (type: string): { readonly id: string; readonly name: string } =>

@@ -6,8 +6,10 @@ import { Metrics } from '../../components/metrics.js';
 import { labelWithName } from '../../components/name-column.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { useNames } from '../../state/names.js';
+import { useSchemas } from '../../state/schemas.js';
 import { isSameFinding } from '../../words/findings.js';
-import { formatChange, formatCount, formatPercent } from '../../words/numbers.js';
+import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
+import { formatRiskSource } from '../../words/risk-window.js';
 import { formatRow } from '../optimise/measures.js';
 import { useWorkshop } from './draft.js';
 
@@ -60,6 +62,7 @@ export function Preview({ preview, shown }: PreviewProps) {
     held.slice(0, SHOWN).map(({ identifier }) => identifier),
     date ?? undefined,
   );
+  const riskSource = formatRiskSource(draft.at(['derivation', 'risk_model']), useSchemas().data);
   return (
     <>
       <Metrics
@@ -75,7 +78,7 @@ export function Preview({ preview, shown }: PreviewProps) {
                   help: 'Weight moved away from capped constituents',
                 },
               ]
-            : solvedFigures(solve, assets.length)),
+            : listSolvedFigures(solve, { candidates: assets.length, source: riskSource })),
           ...headroomOf(limits),
         ]}
       />
@@ -105,15 +108,26 @@ export function Preview({ preview, shown }: PreviewProps) {
 
 type Solve = NonNullable<PreviewResponse['solve']>;
 
+interface SolvedTerms {
+  readonly candidates: number;
+  /** Returns of the risk model; null if they are not known yet. */
+  readonly source: string | null;
+}
+
 /** Returns the figures of an optimisation. A figure of the parent is added where it differs. */
-const solvedFigures = ({ before, after }: Solve, candidates: number) => [
+const listSolvedFigures = ({ before, after, rebalance_date: date }: Solve, { candidates, source }: SolvedTerms) => [
   { term: 'Candidates', value: formatCount(candidates) },
   {
     term: 'Tracking error',
     value: formatPercent(after.tracking_error),
     help: 'Expected, annualised, against the parent',
   },
-  { term: 'Volatility', value: formatPercent(after.volatility), note: `parent ${formatPercent(before.volatility)}` },
+  {
+    term: 'Forecast volatility',
+    value: formatPercent(after.volatility),
+    help: `Annualised, forecast for the rebalance of ${date}. Other pages forecast from other returns or another date.`,
+    note: [`parent ${formatPercent(before.volatility)}`, source].filter(Boolean).join('; '),
+  },
   {
     term: 'Active share',
     value: formatPercent(after.turnover),
@@ -155,7 +169,7 @@ function Moves({ from, assets }: { readonly from: string; readonly assets: Previ
           label: weight === null ? `${identifier} (not held)` : identifier,
           value: by!, // non-null after the filter
         }))}
-        format={(value) => formatChange(value)}
+        format={(value) => formatPoints(value)}
       />
     </>
   );

@@ -4,6 +4,7 @@ import { labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import type { NameFacts } from '../../state/names.js';
 import { formatPoints } from '../../words/numbers.js';
+import { DIGITS } from './weight-columns.js';
 
 interface ActiveBarsProps {
   readonly run: OptimisationRunResult;
@@ -15,6 +16,9 @@ const SHOWN = 10;
 
 /** Half of the last displayed digit of a percentage. */
 const SHOWN_MIN = 5e-5;
+
+/** Formats an active weight with the digits of the table of weights. */
+const formatActiveWeight = (value: number): string => formatPoints(value, DIGITS);
 
 /** Renders the largest active weights of securities, and the active weights of sectors if these are known. */
 export function ActiveBars({ run: { weights, index_id: index }, facts }: ActiveBarsProps) {
@@ -32,11 +36,11 @@ export function ActiveBars({ run: { weights, index_id: index }, facts }: ActiveB
   return (
     <div class="active-bars">
       <Section title="Largest active weights" aside={`more or less than in ${index}`}>
-        <Bars label="Largest active weights" bars={bySign(largest)} format={formatPoints} isPlain />
+        <Bars label="Largest active weights" bars={bySign(largest)} format={formatActiveWeight} />
       </Section>
       {hasSectors && (
         <Section title="Active weights of sectors">
-          <Bars label="Active weights of sectors" bars={bySign(sectors)} format={formatPoints} isPlain />
+          <Bars label="Active weights of sectors" bars={bySign(sectors)} format={formatActiveWeight} />
         </Section>
       )}
     </div>

@@ -42,7 +42,8 @@ export function createComparedTiles(
       term: `Objective: ${name.replace(/^the /, '')}`,
       value: formatValue(after) ?? MISSING_TEXT,
       help: 'The value of the objective, costs included',
-      ...createNote(formatValue(before)),
+      // The tracking error of the index against itself is zero.
+      ...(name.includes('tracking error') ? { note: 'against the index, per year' } : createNote(formatValue(before))),
     },
     ...(/^(?:the )?volatility$/.test(name)
       ? []

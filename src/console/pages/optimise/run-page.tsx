@@ -49,7 +49,7 @@ export function RunPage({ params }: PageProps) {
   const back = formatAddress('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
   return (
     <Page
-      title={asked.index === null ? id : `${asked.index} under the constraints ${asked.set}`}
+      title={asked.index === null ? id : `${asked.index} under constraint set ${asked.set}`}
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
       actions={
         <>

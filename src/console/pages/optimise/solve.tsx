@@ -14,7 +14,7 @@ import { Wait } from '../../components/wait.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
-import { addSign } from '../../components/signed.js';
+import { addPoints } from '../../components/signed.js';
 import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
@@ -209,10 +209,11 @@ const moveColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Rel
   {
     id: 'delta',
     title: 'Active',
-    width: 84,
+    help: 'Weight minus index weight, in percentage points',
+    width: 92,
     align: 'right',
     value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
     copy: ({ weight_delta: delta }) => delta,
-    show: ({ weight_delta: delta }) => addSign(delta),
+    show: ({ weight_delta: delta }) => addPoints(delta),
   },
 ];

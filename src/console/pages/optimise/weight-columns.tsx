@@ -2,7 +2,7 @@ import type { WeightRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { nameColumn } from '../../components/name-column.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { formatChange, formatPercent, getSignClass } from '../../words/numbers.js';
+import { formatBps, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import type { NameFacts } from '../../state/names.js';
 import type { ChosenPoint } from './frontier-point.js';
 
@@ -34,7 +34,7 @@ const createPointColumns = ({ label, point: { weights = {} } }: ChosenPoint): re
 const POINT_COLUMN_INDEX = 2;
 
 /** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
-const DIGITS = 3;
+export const DIGITS = 3;
 
 const formatWeight = (value: number): string => formatPercent(value, DIGITS);
 
@@ -42,7 +42,7 @@ const formatWeight = (value: number): string => formatPercent(value, DIGITS);
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
 
 const renderActiveWeight = (value: number) => (
-  <span class={getSignClass(value, DIGITS)}>{formatChange(value, DIGITS)}</span>
+  <span class={getSignClass(value, DIGITS)}>{formatPoints(value, DIGITS)}</span>
 );
 
 const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
@@ -64,9 +64,9 @@ const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
   }),
   {
     id: 'active',
-    title: 'Active',
-    help: 'Weight minus index weight, both as shown',
-    width: 84,
+    title: 'Active weight',
+    help: 'Weight minus index weight, both as shown, in percentage points',
+    width: 110,
     align: 'right',
     value: (row) => row.active_weight,
     show: ({ index_weight: index, weight }) => renderActiveWeight(asShown(weight) - asShown(index)),
@@ -75,12 +75,12 @@ const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
   createNumericColumn({
     id: 'risk',
     adds: true,
-    title: 'Risk',
-    help: 'Contribution to the forecast tracking error',
-    width: 84,
+    title: 'Tracking error',
+    help: 'Contribution to the forecast tracking error, in basis points per year; the contributions add up to it',
+    width: 116,
     priority: 2,
     of: (row) => row.risk_contribution,
-    write: (value) => formatPercent(value, 3),
+    write: (value) => formatBps(value),
   }),
   {
     id: 'bound',

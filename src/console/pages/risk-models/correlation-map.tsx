@@ -1,4 +1,5 @@
 import type { RiskModelView } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Section } from '../../components/page.js';
 import { setParameters } from '../../state/place.js';
@@ -11,12 +12,14 @@ interface CorrelationMapProps {
   readonly view: RiskModelView;
   /** Security whose row and column are highlighted. */
   readonly chosen: string | undefined;
+  /** Control next to the heading. Default: an explanation. */
+  readonly choice?: ComponentChildren;
 }
 
 /**
  * Renders all correlations as a map of colours in which similar securities are adjacent. A click selects a security.
  */
-export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen }: CorrelationMapProps) {
+export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen, choice }: CorrelationMapProps) {
   const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // the matrix contains only numbers
   const order = useMemo(() => (matrix === undefined ? [] : computeOrder(matrix)), [matrix]);
   const range = useMemo(() => (matrix === undefined ? NO_RANGE : createRange(matrix)), [matrix]);
@@ -42,7 +45,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   const interval = Math.max(1, Math.ceil((LINE_HEIGHT * names.length) / width));
   const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
   return (
-    <Section title="Correlations" aside="similar securities next to each other">
+    <Section title="Correlations" aside={choice ?? 'similar securities next to each other'}>
       <div class="correlation-map">
         {names.length <= NAMED_MAX && (
           <ol class="correlation-names" aria-hidden="true">
@@ -73,7 +76,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
         <span class="number">{formatDecimal(range.limit, 1)}</span>
         <span class="quiet">
           {at === null
-            ? `From ${formatDecimal(range.least)} to ${formatDecimal(range.most)} between two securities. A row opens its security.`
+            ? `From ${formatDecimal(range.least)} to ${formatDecimal(range.most)} between two securities. Columns in the order of the rows; a row opens its security.`
             : `${names[at[0]]} and ${names[at[1]]}: ${formatDecimal(matrix[at[0]]![at[1]]!)}`}
         </span>
       </p>

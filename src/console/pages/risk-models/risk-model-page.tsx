@@ -94,11 +94,6 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
       <LinkButton href={formatAddress('/console/optimise', { terms: JSON.stringify({ risk_model: id }) })}>
         Optimise with it
       </LinkButton>
-      {may('write') && (
-        <Button kind="danger" onClick={() => setAsking(true)}>
-          Delete
-        </Button>
-      )}
       {may('run') && (
         <ActionButton
           disabled={isBusy}
@@ -106,6 +101,11 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
         >
           Estimate again
         </ActionButton>
+      )}
+      {may('write') && (
+        <Button kind="danger" onClick={() => setAsking(true)}>
+          Delete
+        </Button>
       )}
       {isAsking && (
         <Confirm
@@ -174,7 +174,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
         metrics={[
           { term: 'Securities', value: formatCount(diagnostics.assets) },
           imported === undefined
-            ? { term: 'Observations', value: formatCount(diagnostics.observations), note: `${from} to ${to}` }
+            ? { term: 'Daily returns', value: formatCount(diagnostics.observations), note: `${from} to ${to}` }
             : {
                 term: 'Dates',
                 value: formatCount(imported.dates.length),
@@ -231,7 +231,7 @@ function Partners({
     .toSorted((a, b) => b.value - a.value);
   const shown = all.length <= PARTNERS_MAX ? all : [...all.slice(0, PARTNERS_MAX / 2), ...all.slice(-PARTNERS_MAX / 2)];
   return (
-    <Section title={`Correlations with ${name}`} aside={<a href={formatSecurityAddress(name, store)}>the security</a>}>
+    <Section title={`Correlations with ${name}`} aside={<a href={formatSecurityAddress(name, store)}>{name}</a>}>
       <Bars
         label={`Largest and smallest correlations with ${name}`}
         bars={shown}

@@ -4,8 +4,7 @@ import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { FormDialog } from '../../components/form-dialog.js';
 import { Icon } from '../../components/icon.js';
-import { Select } from '../../components/choice.js';
-import { Page, Section } from '../../components/page.js';
+import { Page } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -18,7 +17,7 @@ import { formatCount, formatDecimal } from '../../words/numbers.js';
 import { EstimateModel } from './estimate-model.js';
 import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
-import { NAMES_MAX, ModelFigures } from './risk-model-page.js';
+import { ComparedModels } from './compared-models.js';
 
 /** Page of risk models: covariances that are estimated once and referenced by id. */
 export function RiskModelsPage() {
@@ -64,7 +63,7 @@ export function RiskModelsPage() {
                 searchIn={({ model_id: id }) => id}
                 height={420}
               />
-              <Latest all={all} />
+              <ComparedModels all={all} />
             </>
           )
         }
@@ -85,38 +84,6 @@ export function RiskModelsPage() {
 
 type Row = RiskModelCollection['risk_models'][number];
 
-/** Renders one of the models. Default: the first model that is small enough to display. */
-function Latest({ all }: { readonly all: readonly Row[] }) {
-  const small = all.filter(({ assets }) => assets <= NAMES_MAX);
-  const shown = small.find(({ model_id: id }) => id === getParameter('model')) ?? small[0];
-  const id = shown?.model_id;
-  const model = useResource(
-    id === undefined ? null : `risk model ${id}`,
-    (signal) => service.value.call('getRiskModel', { params: { model_id: id! }, signal }), // requested only if there is an id
-  );
-  if (id === undefined) return null;
-  return (
-    <Section
-      title={`Model ${id}`}
-      aside={
-        <>
-          <Select
-            label="Shown model"
-            options={small.map(({ model_id: one }) => ({ value: one, text: one }))}
-            value={id}
-            onChoose={(chosen) => setParameters({ model: chosen, name: null })}
-          />
-          <a href={formatRiskModelAddress(id)}>Open</a>
-        </>
-      }
-    >
-      <Answered resource={model} what="the risk model">
-        {(view) => <ModelFigures view={view} />}
-      </Answered>
-    </Section>
-  );
-}
-
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'id',
@@ -127,12 +94,28 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ model_id: id }) => <strong>{id}</strong>,
   },
   { id: 'estimator', title: 'Estimator', width: 120, grow: 2, value: ({ estimator }) => ESTIMATORS[estimator] },
+  {
+    id: 'period',
+    title: 'Returns',
+    help: 'First and last date of the returns; for an imported model, of the model',
+    width: 190,
+    priority: 1,
+    value: ({ observed_start: start, observed_end: end }) => `${start} to ${end}`,
+  },
+  {
+    id: 'universe',
+    title: 'Securities of',
+    help: 'Index whose constituents were estimated',
+    width: 110,
+    priority: 2,
+    value: ({ index_id: index, estimator }) => index ?? (estimator === 'imported' ? 'the file' : 'a list'),
+  },
   createNumericColumn({ id: 'names', title: 'Securities', width: 84, of: ({ assets }) => assets, write: formatCount }),
   createNumericColumn({
     id: 'observations',
-    title: 'Observations',
-    help: 'Sessions used after dropping incomplete ones',
-    width: 110,
+    title: 'Days',
+    help: 'Daily returns used, without days on which a security has none',
+    width: 76,
     priority: 4,
     of: ({ observations }) => observations,
     write: formatCount,
@@ -145,6 +128,14 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 2,
     of: (row) => row.average_correlation,
     write: formatDecimal,
+  }),
+  createNumericColumn({
+    id: 'factors',
+    title: 'Factors',
+    width: 76,
+    priority: 5,
+    of: ({ factors }) => factors,
+    write: formatCount,
   }),
   {
     id: 'definite',

@@ -96,9 +96,10 @@ const FIELD_HELP = {
   id: { help: 'Differs from the ids of all indices.' },
   description: { help: null },
   initial_capital: { help: 'Value at the start, in the currency of the index.' },
-  exposure: { help: 'Share that is invested at each rebalance; the rest is cash without interest.' },
+  exposure: { unit: 'fraction', help: 'Share that is invested at each rebalance; the rest is cash without interest.' },
   transaction_cost_bps: { help: 'Of the value of each trade.' },
   drift_tolerance: {
+    unit: 'fraction',
     help: 'Smallest difference between weight and target that is traded, such as 0.005. Empty: every difference.',
   },
 };

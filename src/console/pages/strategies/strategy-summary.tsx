@@ -40,24 +40,37 @@ export function StrategySummary({ document, index, isStored }: StrategySummaryPr
   if (index === undefined) return null;
   const cost = readNumber(document['transaction_cost_bps'], 0);
   const run = overview.data;
+  // The strategy's own figures replace those of the index once it has a run.
+  const shown = own.data ?? run;
   const turnover =
     run === undefined || rebalances.data === undefined ? null : computeYearlyTurnover(run, rebalances.data);
   return (
     <>
       <p class="strategy-summary">{formatSentence(document, index)}</p>
-      {run !== undefined && (
+      {shown !== undefined && (
+        <Origin run={shown} idle={own.data === undefined ? (isStored ? id : 'The strategy') : null} />
+      )}
+      {run !== undefined && shown !== undefined && (
         <Metrics
-          label={`Figures of ${index.id}`}
+          label={`Figures of ${shown.index_id}`}
           metrics={[
             {
-              term: 'Return per year',
-              value: formatChange(run.metrics.annualised_return),
-              note: `of ${index.id}, ${run.start} to ${run.end}`,
+              term: `Return of ${shown.index_id}`,
+              value: formatChange(shown.metrics.total_return),
+              note: `${formatChange(shown.metrics.annualised_return)} per year of 252 sessions`,
             },
-            { term: 'Volatility', value: formatPercent(run.metrics.volatility), note: `of ${index.id}, per year` },
-            { term: 'Rebalances', value: formatCount(run.rebalances), note: `the last on ${run.last_rebalance}` },
             {
-              term: 'Turnover',
+              term: `Volatility of ${shown.index_id}`,
+              value: formatPercent(shown.metrics.volatility),
+              note: 'per year',
+            },
+            {
+              term: `Rebalances of ${index.id}`,
+              value: formatCount(run.rebalances),
+              note: `the last on ${run.last_rebalance}`,
+            },
+            {
+              term: `Turnover of ${index.id}`,
               value: formatPercent(turnover),
               note: 'one way, per year',
             },
@@ -72,6 +85,26 @@ export function StrategySummary({ document, index, isStored }: StrategySummaryPr
       )}
       {run !== undefined && <Levels run={run} own={own.data} />}
     </>
+  );
+}
+
+interface OriginProps {
+  /** Run that the figures are from. */
+  readonly run: OverviewView;
+  /** Strategy without a run; null if it has one. */
+  readonly idle: string | null;
+}
+
+/** Names the run of the figures, and the end of the served data where it differs. */
+function Origin({ run, idle }: OriginProps) {
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const dataEnd = stores.data?.stores.find(({ active }) => active)?.end ?? null;
+  return (
+    <p class="quiet">
+      {idle !== null && `${idle} has not been run. `}
+      Figures and chart of {run.index_id} are from its newest run, {run.start} to {run.end}
+      {dataEnd !== null && dataEnd !== run.end ? `; the served data ends on ${dataEnd}.` : '.'}
+    </p>
   );
 }
 

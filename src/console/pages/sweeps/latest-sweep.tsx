@@ -7,7 +7,7 @@ import { service } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatJobAddress } from '../../words/jobs.js';
 import { Fan } from './fan.js';
-import { Figures, useParameterLabels } from './sweep-figures.js';
+import { Figures, isOverfit, Unreliable, useParameterLabels } from './sweep-figures.js';
 import { SweepMap } from './sweep-map.js';
 
 /** Renders the figures and the map of the latest sweep. */
@@ -35,6 +35,7 @@ function Result({ view, job }: { readonly view: SweepView; readonly job: JobStat
         </>
       }
     >
+      {isOverfit(view) && <Unreliable view={view} />}
       <Figures view={view} />
       <div class="sweep-first">
         {pointers.length > 0 && told !== undefined && (

@@ -18,30 +18,30 @@ export function listVariedParameters(
   const weighting = getValueAt(document, ['pipeline', 'weighting']);
   return [
     ...rules.flatMap((rule, i) =>
-      listRowParameters(rule, ['pipeline', 'selection', i], types.selection, String(rule['id'] ?? `rule ${i + 1}`)),
+      listRowParameters(rule, ['pipeline', 'selection', i], types.selection, `rule ${String(rule['id'] ?? i + 1)}`),
     ),
     ...(isObject(weighting)
       ? listRowParameters(weighting, ['pipeline', 'weighting'], types.weighting, 'weighting')
       : []),
     {
-      ...createVaried(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'),
+      ...createVaried(document, ['pipeline', 'weighting', 'cap'], 'Cap of weights'),
       unit: 'fraction',
       takes: 'number',
     },
-    createVaried(document, ['rebalance', 'frequency'], 'rebalance: frequency', [
+    createVaried(document, ['rebalance', 'frequency'], 'Frequency of rebalances', [
       'monthly',
       'quarterly',
       'semi_annual',
       'annual',
     ]),
     {
-      ...createVaried(document, ['rebalance', 'effective_lag'], 'rebalance: notice'),
+      ...createVaried(document, ['rebalance', 'effective_lag'], 'Notice of rebalances'),
       unit: 'sessions',
       takes: 'integer',
     },
     {
       pointer: '/request/transaction_cost_bps',
-      label: 'backtest: costs',
+      label: 'Costs of the backtest',
       now: costs,
       choices: null,
       unit: 'bps',
@@ -76,7 +76,7 @@ function listRowParameters(
     .filter((parameter) => ONE_VALUE.has(createField(parameter).kind))
     .map((parameter) => ({
       pointer: formatPointer([...path, 'params', parameter.name]),
-      label: `${name}: ${parameter.label.toLowerCase()}`,
+      label: `${parameter.label} of ${name}`,
       now: params[parameter.name] ?? (parameter.default as Json | undefined),
       choices: parameter.type === 'boolean' ? ['true', 'false'] : parameter.choices,
       unit: createField(parameter).unit ?? null,

@@ -1,4 +1,5 @@
 import type { SweepView } from '#clients/typescript/divisor.js';
+import { Banner } from '../../components/banner.js';
 import { Metrics } from '../../components/metrics.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -53,6 +54,20 @@ export function Figures({ view }: { readonly view: SweepView }) {
         },
       ]}
     />
+  );
+}
+
+/** Warns that the first variant is no better than a random choice. */
+export function Unreliable({ view: { overfitting } }: { readonly view: SweepView }) {
+  if (overfitting === null) return null;
+  return (
+    <Banner kind="warning" title="Do not choose by this ranking">
+      <p>
+        In {formatPercent(overfitting.probability, 1)} of {formatCount(overfitting.combinations)} splits of the history,
+        the best variant of one half was in the lower half of the ranking in the other. A random choice would be there
+        in 50% of them.
+      </p>
+    </Banner>
   );
 }
 

@@ -72,7 +72,11 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
                 <td />
               ) : (
                 <th scope="col">
-                  <span class="sweep-axes">{`${told(down).label} \\ ${told(across).label}`}</span>
+                  <span class="sweep-axes">
+                    {`${told(across).label}\u00a0→`}
+                    <br />
+                    {`${told(down).label}\u00a0↓`}
+                  </span>
                 </th>
               )}
               {columns.map((column) => (

@@ -1,5 +1,4 @@
 import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
-import { Banner } from '../../components/banner.js';
 import { JobState } from '../../components/job-state.js';
 import { Page, Section } from '../../components/page.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
@@ -15,11 +14,11 @@ import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatJobAddress } from '../../words/jobs.js';
-import { formatChange, formatCount, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
+import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { Figures, isOverfit, useParameterLabels } from './sweep-figures.js';
+import { Figures, isOverfit, Unreliable, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
@@ -147,19 +146,6 @@ function Result({ view, request }: ResultProps) {
         />
       )}
     </>
-  );
-}
-
-/** Warns that the first variant is no better than a random choice. */
-function Unreliable({ view: { overfitting } }: { readonly view: SweepView }) {
-  if (overfitting === null) return null;
-  return (
-    <Banner kind="warning" title="Do not choose by this ranking">
-      <p>
-        In {formatPercent(overfitting.probability, 1)} of {formatCount(overfitting.combinations)} splits of the history,
-        the best variant of one half was in the lower half of the ranking in the other. A random choice is there in 50%.
-      </p>
-    </Banner>
   );
 }
 

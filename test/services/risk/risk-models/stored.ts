@@ -14,6 +14,9 @@ export function describeStored(): void {
       expect(body.risk_models.find(({ model_id: id }) => id === 'core')).toMatchObject({
         assets: 4,
         observations: DAYS.length - 1,
+        observed_start: DAYS[1],
+        observed_end: DAYS.at(-1),
+        factors: null,
         positive_semi_definite: true,
       });
       expect(

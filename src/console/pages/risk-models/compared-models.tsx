@@ -1,0 +1,130 @@
+import type { RiskModelCollection, RiskModelView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Bars } from '../../components/bars.js';
+import { Select } from '../../components/choice.js';
+import { labelWithName, nameColumn } from '../../components/name-column.js';
+import { Section } from '../../components/page.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import { useNames } from '../../state/names.js';
+import { getParameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { formatCount, formatPercent } from '../../words/numbers.js';
+import { CorrelationMap } from './correlation-map.js';
+import { ESTIMATORS } from './estimators.js';
+
+type ModelSummary = RiskModelCollection['risk_models'][number];
+
+/** Maximum number of models that are compared, and of the securities of each: the answers contain the matrices. */
+const MODELS_MAX = 4;
+const SECURITIES_MAX = 150;
+
+/** Renders the volatilities of the same securities by model, and the correlations of one of the models. */
+export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] }) {
+  const compared = all.filter(({ assets }) => assets <= SECURITIES_MAX).slice(0, MODELS_MAX);
+  const ids = compared.map(({ model_id: id }) => id);
+  const views = useResource(ids.length === 0 ? null : `risk models ${ids.join(' ')}`, (signal) =>
+    Promise.all(ids.map((id) => service.value.call('getRiskModel', { params: { model_id: id }, signal }))),
+  );
+  if (ids.length === 0) return null;
+  return (
+    <Answered resource={views} what="the risk models">
+      {(known) => <Comparison views={known} summaries={compared} />}
+    </Answered>
+  );
+}
+
+interface ComparisonProps {
+  readonly views: readonly RiskModelView[];
+  readonly summaries: readonly ModelSummary[];
+}
+
+function Comparison({ views, summaries }: ComparisonProps) {
+  const securities = useMemo(() => [...new Set(views.flatMap((view) => view.asset_ids))].toSorted(), [views]);
+  const common = securities.filter((id) => views.every((view) => id in view.volatilities));
+  const rows = (common.length === 0 ? securities : common).map((identifier) => ({ identifier }));
+  const end = views
+    .map((view) => view.observed_end)
+    .toSorted()
+    .at(-1);
+  const facts = useNames(securities, end);
+  const columns = useMemo(
+    () => [nameColumn(facts), ...views.map((view) => createModelColumn(view, summaries))],
+    [facts, views, summaries],
+  );
+  const shown = views.find((view) => view.model_id === getParameter('model')) ?? views[0]!; // at least one model
+  return (
+    <div class="side-by-side">
+      <div class="notes">
+        {common.length > 1 && (
+          <Section
+            title="Volatility of an equally weighted portfolio"
+            aside={`per year, ${formatCount(common.length)} ${views.length > 1 ? 'common ' : ''}securities`}
+          >
+            <Bars
+              label="Volatility of an equally weighted portfolio by model"
+              bars={views.map((view) => ({ label: view.model_id, value: computeEqualWeightVolatility(view, common) }))}
+              format={(value) => formatPercent(value)}
+              isPlain
+            />
+          </Section>
+        )}
+        <Section title="Volatilities by model" aside="per year">
+          <Table
+            label="volatilities by model"
+            name="compared-vols"
+            columns={columns}
+            rows={rows}
+            keyOf={({ identifier }) => identifier}
+            searchIn={({ identifier }) => labelWithName(identifier, facts)}
+            sort={{ column: views[0]!.model_id, direction: 'desc' }}
+            height={360}
+          />
+        </Section>
+      </div>
+      <CorrelationMap
+        view={shown}
+        chosen={shown.asset_ids.find((id) => id === getParameter('name'))}
+        choice={
+          <Select
+            label="Shown model"
+            options={views.map(({ model_id: id }) => ({ value: id, text: id }))}
+            value={shown.model_id}
+            onChoose={(chosen) => setParameters({ model: chosen, name: null })}
+          />
+        }
+      />
+    </div>
+  );
+}
+
+interface ComparedSecurity {
+  readonly identifier: string;
+}
+
+const createModelColumn = (
+  { model_id: id, volatilities, observed_start: start, observed_end: end }: RiskModelView,
+  summaries: readonly ModelSummary[],
+): Column<ComparedSecurity> => {
+  const estimator = summaries.find((summary) => summary.model_id === id)?.estimator;
+  return createNumericColumn({
+    id,
+    title: id,
+    help: `${estimator === undefined ? '' : `${ESTIMATORS[estimator]}, `}${start} to ${end}`,
+    width: 96,
+    of: ({ identifier }) => volatilities[identifier] ?? null,
+    write: formatPercent,
+  });
+};
+
+/** Returns the annual volatility of equal weights in the securities by the covariance of a model. */
+function computeEqualWeightVolatility({ asset_ids: ids, covariance }: RiskModelView, securities: readonly string[]) {
+  const places = securities.map((id) => ids.indexOf(id));
+  const variance = places.reduce(
+    (sum, row) => sum + places.reduce((part, column) => part + Number(covariance.data[row]?.[column] ?? 0), 0),
+    0,
+  );
+  return Math.sqrt(Math.max(0, variance)) / securities.length;
+}

@@ -157,7 +157,7 @@ const COLUMNS: readonly Column<Row>[] = [
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
   { id: 'company', title: 'Company', width: 104, grow: 1, priority: 5, value: ({ name }) => name },
-  { id: 'sector', title: 'Sector', width: 164, grow: 1, priority: 7, value: ({ sector }) => sector },
+  { id: 'sector', title: 'Sector', width: 186, grow: 1, priority: 7, value: ({ sector }) => sector },
   {
     id: 'close',
     title: 'Last close',

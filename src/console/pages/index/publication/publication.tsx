@@ -128,13 +128,19 @@ const VARIANTS = [
   { id: 'net', label: 'Net' },
 ] as const;
 
+/** Relative difference of two levels that is attributed to rounding of doubles. */
+const ROUNDING = 1e-12;
+
+const areEqual = ({ net, total }: PublicationEntry): boolean =>
+  net === total || (net !== null && total !== null && Math.abs(net / total - 1) < ROUNDING);
+
 /** Renders the published levels; for a restated close, the last published level. */
 function Levels({ id, entries }: LevelsProps) {
   const { dates, lines, isUntaxed } = useMemo(() => {
     const last = [...new Map(entries.map((entry) => [entry.date, entry])).values()].toSorted((a, b) =>
       a.date < b.date ? -1 : 1,
     );
-    const isUntaxed = last.some(({ net }) => net !== null) && last.every(({ net, total }) => net === total);
+    const isUntaxed = last.some(({ net }) => net !== null) && last.every(areEqual);
     const drawn = VARIANTS.filter(({ id: variant }) => !isUntaxed || variant !== 'net')
       .map((variant, k): Line => ({
         ...variant,

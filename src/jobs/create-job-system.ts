@@ -6,7 +6,7 @@ import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';
 import type { NodeLimits, JobSystem } from './job-system.js';
 import type { JobKind, Submission } from './job-kind.js';
-import type { PartsKeeper } from './retained-parts.js';
+import type { RetainedPartsStore } from './retained-parts.js';
 import { runQuery, type QueryOrder } from './query.js';
 import type { JobLog, JobQueue } from './queue.js';
 import { createScheduler } from './scheduler.js';
@@ -23,7 +23,7 @@ export interface JobSystemDependencies {
   /** Returns true if this node may take jobs. Default: always. */
   readonly isFit?: () => boolean;
   /** Keeps outputs of parts across attempts. Default: none. */
-  readonly keeper?: PartsKeeper;
+  readonly keeper?: RetainedPartsStore;
 }
 
 /** Maximum time that a stop waits for running jobs to return to the queue. */

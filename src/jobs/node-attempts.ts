@@ -7,7 +7,7 @@ import { TaskStopped, WorkerLost, type ComputePool } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { traceAttempt } from './traced-attempt.js';
-import type { PartsKeeper } from './retained-parts.js';
+import type { RetainedPartsStore } from './retained-parts.js';
 import { selectLogFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
@@ -32,7 +32,7 @@ export interface NodeAttemptsDependencies {
   readonly limits: NodeLimits;
   readonly log: JobLog;
   /** Keeps outputs of parts across attempts. Default: none. */
-  readonly keeper?: PartsKeeper | undefined;
+  readonly keeper?: RetainedPartsStore | undefined;
   /** Returns true while claimed jobs may start. */
   readonly isOpen: () => boolean;
 }

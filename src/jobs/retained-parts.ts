@@ -22,16 +22,16 @@ export interface RetainedParts {
   keep(parts: readonly WrittenParts[]): Promise<boolean>;
 }
 
-export interface PartsKeeper {
+export interface RetainedPartsStore {
   of(attempt: AttemptKey, input: StoredInput): RetainedParts;
 }
 
-export interface PartsKeeperDependencies {
+export interface RetainedPartsDependencies {
   readonly documents: Pick<DocumentStore, 'transaction'>;
   readonly version: string;
 }
 
-export function createPartsKeeper({ documents, version }: PartsKeeperDependencies): PartsKeeper {
+export function createRetainedPartsStore({ documents, version }: RetainedPartsDependencies): RetainedPartsStore {
   return {
     of: ({ jobId, sequence, attempt }, { kept }) => ({
       earlier: kept?.version === version ? kept.parts : [],

@@ -1,7 +1,7 @@
 import type { Composer } from '#domain/books/compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listSwapsDecidedOn } from '#domain/books/named-swaps.js';
-import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
+import { previewOverlayOnFirstSession, previewOverlay } from '#domain/books/preview-overlay.js';
 import { findRuleText } from '#domain/books/find-rule-text.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkAsOf } from '#domain/checks/as-of-findings.js';
@@ -68,7 +68,9 @@ function createPreviewResponse(
   const document = composer.document(indexId);
   if (isOverlayDocument(document))
     return toOverlayPreview(
-      asked === null ? previewFirstOverlay({ composerUntil, document }) : previewOverlay(composer, document, day),
+      asked === null
+        ? previewOverlayOnFirstSession({ composerUntil, document })
+        : previewOverlay(composer, document, day),
       asked,
     );
   if (isDerivedDocument(document))

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#jobs/clock.js';
-import { createPartsKeeper, type PartsKeeper } from '#jobs/retained-parts.js';
+import { createRetainedPartsStore, type RetainedPartsStore } from '#jobs/retained-parts.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { Claim, JobQueue, QueueLimits } from '#jobs/queue.js';
@@ -63,13 +63,13 @@ const engines: Readonly<Record<string, (onUnreferenced: (names: readonly string[
 describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) => {
   const isThere = hasPostgresql || name === 'in a home';
   let world: World;
-  let keeper: PartsKeeper;
+  let keeper: RetainedPartsStore;
   const unreferenced: string[] = [];
   beforeEach(async () => {
     if (!isThere) return;
     unreferenced.length = 0;
     world = await engines[name]!((names) => void unreferenced.push(...names));
-    keeper = createPartsKeeper({ documents: world.documents, version: '1' });
+    keeper = createRetainedPartsStore({ documents: world.documents, version: '1' });
     await world.queue.join({
       onWork: () => {},
       progressOf: () => undefined,
@@ -91,7 +91,9 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     await world.queue.complete(first.lease, { type: 'release', cause: 'the test asks' });
     const second = await requireClaim();
     expect(findKeptParts(second).earlier).toEqual(createParts(2));
-    expect(findKeptParts(second, createPartsKeeper({ documents: world.documents, version: '2' })).earlier).toEqual([]);
+    expect(
+      findKeptParts(second, createRetainedPartsStore({ documents: world.documents, version: '2' })).earlier,
+    ).toEqual([]);
     expect(await findKeptParts(first).keep(createParts(1)), 'of an attempt that was given up').toBe(false);
     expect(unreferenced).toEqual([]);
   });

@@ -126,7 +126,7 @@ function createFieldReader(
   { market, header, benchmarkNames, universeIn }: FieldValues,
 ): FieldReader {
   if (fields.length === 0 || market === null)
-    return { fields: [], standsAlone: createReadRefusal, on: createReadRefusal };
+    return { fields: [], standsAlone: throwUndeclaredRead, on: throwUndeclaredRead };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = restoreTreatment(header.treatment);
   const sides: Readonly<Record<SideName, SecurityPositions>> = {
@@ -182,7 +182,7 @@ const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
   (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
 const NO_COLUMNS = new Int32Array(0);
 
-function createReadRefusal(): never {
+function throwUndeclaredRead(): never {
   throw new Error('a datapoint is read that was not asked for');
 }
 

@@ -127,7 +127,12 @@ function createRowsByDay(
       const count = held.reduce((sum, is) => sum + is, 0);
       if (known?.count === count) return known.rows;
       const covers = (name: number) => held[name] === 1;
-      const context = { identifiers: header.names, numbers: createReadRefusal, categories: createReadRefusal, covers };
+      const context = {
+        identifiers: header.names,
+        numbers: throwUndeclaredRead,
+        categories: throwUndeclaredRead,
+        covers,
+      };
       known = { count, rows: createLimitRows(rows, context) };
       return known.rows;
     };
@@ -162,6 +167,6 @@ function createRowsByDay(
   };
 }
 
-function createReadRefusal(field: string): never {
+function throwUndeclaredRead(field: string): never {
   throw new Error(`a row read ${field}, which no parameter named`);
 }

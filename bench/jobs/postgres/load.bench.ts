@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '#jobs/clock.js';
-import { createPartsKeeper } from '#jobs/retained-parts.js';
+import { createRetainedPartsStore } from '#jobs/retained-parts.js';
 import { deriveNodeLimits } from '#jobs/node-limits.js';
 import { runParts } from '#jobs/parts.js';
 import { createPartRows } from '#jobs/postgres/part-rows.js';
@@ -214,7 +214,7 @@ async function measureParts(): Promise<void> {
         { count: PARTS, atOnce: 4, share: 1, here: write },
         {
           offered: isShared ? getParts('own') : undefined,
-          kept: createPartsKeeper({ documents, version: '1' }).of(lease, input!), // the claim has an input
+          kept: createRetainedPartsStore({ documents, version: '1' }).of(lease, input!), // the claim has an input
           lease,
           artifacts,
           clock,

@@ -9,7 +9,7 @@ import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
-import { createPartsKeeper } from '#jobs/retained-parts.js';
+import { createRetainedPartsStore } from '#jobs/retained-parts.js';
 import { readQueuePolicy } from '../job-settings.js';
 import { CLOCK_REFUSED_MS, describeClockFault } from '#store/postgres/database-clock.js';
 import { deriveNodeLimits } from '#jobs/node-limits.js';
@@ -298,7 +298,7 @@ async function openWork(input: WorkInput): Promise<Work> {
           }),
         });
   const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
-  const keeper = createPartsKeeper({ documents, version: buildVersion() });
+  const keeper = createRetainedPartsStore({ documents, version: buildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
   return { pool, jobs, pausedKinds };
 }

@@ -397,7 +397,7 @@ export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ActiveBoundsParams | undefined;
 }
 
@@ -423,7 +423,7 @@ export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
 }
 
@@ -462,7 +462,7 @@ export interface ActiveShareRow {
   readonly type: 'ActiveShare';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ActiveShareParams | undefined;
 }
 
@@ -1277,7 +1277,7 @@ export type BatchRow = {
   readonly type: 'PositionBounds';
   /** Name of the constraint in results. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params: {
     /** Smallest weight. */
     readonly lower?: number | undefined;
@@ -1288,7 +1288,7 @@ export type BatchRow = {
   readonly type: 'GroupBounds';
   /** Name of the constraint in results. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params: {
     /** Reference field. */
     readonly field: string;
@@ -1303,7 +1303,7 @@ export type BatchRow = {
   readonly type: 'ActiveGroupBounds';
   /** Name of the constraint in results. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params: {
     /** Reference field. */
     readonly field: string;
@@ -1521,7 +1521,7 @@ export interface BetaRow {
   readonly type: 'Beta';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: BetaParams | undefined;
 }
 
@@ -1669,7 +1669,7 @@ export interface BufferedTopNRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'BufferedTopN';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: BufferedTopNParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -1693,7 +1693,7 @@ export interface CDaRRow {
   readonly type: 'CDaR';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: CDaRParams | undefined;
 }
 
@@ -1725,7 +1725,7 @@ export interface CVaRRow {
   readonly type: 'CVaR';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: CVaRParams | undefined;
 }
 
@@ -1839,7 +1839,7 @@ export interface CardinalityRow {
   readonly type: 'Cardinality';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: CardinalityParams | undefined;
 }
 
@@ -1872,7 +1872,7 @@ export interface CategoryFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CategoryFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: CategoryFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -2185,7 +2185,7 @@ export interface CompositeScoreRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CompositeScore';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: CompositeScoreParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -2209,7 +2209,7 @@ export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
 }
 
@@ -2250,7 +2250,7 @@ export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ConcentrationRICParams | undefined;
 }
 
@@ -2350,7 +2350,7 @@ export interface ConstraintRow {
   readonly type: string;
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id: string;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -2361,7 +2361,7 @@ export interface ConstraintRowInput {
   readonly type: string;
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -2523,7 +2523,7 @@ export interface CumulativeCoverageRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CumulativeCoverage';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -3480,7 +3480,7 @@ export interface DividendFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'DividendFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: DividendFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -3632,7 +3632,7 @@ export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: EffectiveNumberParams | undefined;
 }
 
@@ -3670,7 +3670,7 @@ export interface EqualRiskWeightParams {
 
 export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -3691,7 +3691,7 @@ export type EqualWeightParams = Readonly<Record<string, never>>;
 
 export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: EqualWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -3812,7 +3812,7 @@ export interface ExcludeListRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'ExcludeList';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ExcludeListParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -3832,7 +3832,7 @@ export interface ExcludeRow {
   readonly type: 'Exclude';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ExcludeParams | undefined;
 }
 
@@ -4028,7 +4028,7 @@ export interface ExpressionFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'ExpressionFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: ExpressionFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -4108,7 +4108,7 @@ export interface FactorExposureRow {
   readonly type: 'FactorExposure';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FactorExposureParams | undefined;
 }
 
@@ -4211,7 +4211,7 @@ export interface FieldFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'FieldFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FieldFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -4288,7 +4288,7 @@ export interface FieldWeightParams {
 
 export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FieldWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -4352,7 +4352,7 @@ export interface FixedWeightParams {
 
 export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FixedWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -4408,7 +4408,7 @@ export interface FreeFloatFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'FreeFloatFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -4430,7 +4430,7 @@ export interface FreezeRow {
   readonly type: 'Freeze';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FreezeParams | undefined;
 }
 
@@ -4512,7 +4512,7 @@ export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: FullInvestmentParams | undefined;
 }
 
@@ -4845,7 +4845,7 @@ export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: GroupBoundsParams | undefined;
 }
 
@@ -4887,7 +4887,7 @@ export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: GroupCardinalityParams | undefined;
 }
 
@@ -4916,7 +4916,7 @@ export interface GroupLimitRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'GroupLimit';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: GroupLimitParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -4936,7 +4936,7 @@ export interface GroupWeightParams {
 
 export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: GroupWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -5085,7 +5085,7 @@ export interface HierarchicalRiskParityWeightParams {
 
 export interface HierarchicalRiskParityWeightWeighting {
   readonly type: 'HierarchicalRiskParityWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: HierarchicalRiskParityWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -5136,7 +5136,7 @@ export interface HistoryFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'HistoryFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: HistoryFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -5270,7 +5270,7 @@ export interface IncludeListRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'IncludeList';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: IncludeListParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -5703,7 +5703,7 @@ export interface InverseVolatilityWeightParams {
 
 export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -6323,7 +6323,7 @@ export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: LinearConstraintParams | undefined;
 }
 
@@ -6345,7 +6345,7 @@ export interface LiquidityFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'LiquidityFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: LiquidityFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -6371,7 +6371,7 @@ export interface LiquidityRow {
   readonly type: 'Liquidity';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: LiquidityParams | undefined;
 }
 
@@ -6547,7 +6547,7 @@ export interface LongOnlyRow {
   readonly type: 'LongOnly';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: LongOnlyParams | undefined;
 }
 
@@ -6776,7 +6776,7 @@ export interface MarketCapFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MarketCapFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: MarketCapFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -6790,7 +6790,7 @@ export interface MarketCapWeightParams {
 
 export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: MarketCapWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -6893,7 +6893,7 @@ export interface MembershipFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MembershipFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: MembershipFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -7049,7 +7049,7 @@ export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: MinimumHoldingParams | undefined;
 }
 
@@ -7067,7 +7067,7 @@ export interface MinimumVarianceWeightParams {
 
 export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -7099,7 +7099,7 @@ export interface MomentumFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MomentumFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: MomentumFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -7244,7 +7244,7 @@ export interface OnePerIssuerRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'OnePerIssuer';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: OnePerIssuerParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -7825,7 +7825,7 @@ export interface PluginFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'PluginFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: PluginFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -7900,7 +7900,7 @@ export interface PluginWeightParams {
 
 export interface PluginWeightWeighting {
   readonly type: 'PluginWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: PluginWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -7957,7 +7957,7 @@ export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: PositionBoundsParams | undefined;
 }
 
@@ -8121,7 +8121,7 @@ export interface PriceFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'PriceFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: PriceFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -8187,7 +8187,7 @@ export interface PriceWeightParams {
 
 export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: PriceWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -8490,7 +8490,7 @@ export interface QuotaRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'Quota';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: QuotaParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -8514,7 +8514,7 @@ export interface RangeFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'RangeFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: RangeFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -8532,7 +8532,7 @@ export interface RankWeightParams {
 
 export interface RankWeightWeighting {
   readonly type: 'RankWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: RankWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -9183,7 +9183,7 @@ export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
@@ -10241,7 +10241,7 @@ export interface RuleSpec {
   readonly id: string;
   /** Rule class; see /indices/rule-types. */
   readonly type: string;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params: Readonly<Record<string, unknown>>;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -10252,7 +10252,7 @@ export interface RuleSpecInput {
   readonly id: string;
   /** Rule class; see /indices/rule-types. */
   readonly type: string;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -10793,7 +10793,7 @@ export interface SeasoningFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'SeasoningFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: SeasoningFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -12024,7 +12024,7 @@ export interface TiltWeightParams {
 
 export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: TiltWeightParams | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;
@@ -12058,7 +12058,7 @@ export interface TopFractionRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'TopFraction';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: TopFractionParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -12082,7 +12082,7 @@ export interface TopNRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'TopN';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: TopNParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -12102,7 +12102,7 @@ export interface TrackingErrorRow {
   readonly type: 'TrackingError';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: TrackingErrorParams | undefined;
 }
 
@@ -12164,7 +12164,7 @@ export interface TradeSizeRow {
   readonly type: 'TradeSize';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: TradeSizeParams | undefined;
 }
 
@@ -12335,7 +12335,7 @@ export interface TurnoverRow {
   readonly type: 'Turnover';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: TurnoverParams | undefined;
 }
 
@@ -12550,7 +12550,7 @@ export interface VolatilityFilterRule {
   /** Id of the rule, unique within the pipeline. */
   readonly id: string;
   readonly type: 'VolatilityFilter';
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: VolatilityFilterParams | undefined;
   /** Parameters that are tried, in order, if the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
@@ -12570,7 +12570,7 @@ export interface VolatilityRow {
   readonly type: 'Volatility';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: VolatilityParams | undefined;
 }
 
@@ -12729,7 +12729,7 @@ export interface WeightSumRow {
   readonly type: 'WeightSum';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: WeightSumParams | undefined;
 }
 
@@ -12755,7 +12755,7 @@ export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
   /** Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position. */
   readonly id?: string | undefined;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: WeightedAverageParams | undefined;
 }
 
@@ -12776,7 +12776,7 @@ export interface WeightedPercentiles {
 export interface WeightingSpec {
   /** Weighting class; see /indices/rule-types. */
   readonly type: string;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params: Readonly<Record<string, unknown>>;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap: number | string | Datapoint | ExpressionNode | null;
@@ -12795,7 +12795,7 @@ export interface WeightingSpec {
 export interface WeightingSpecInput {
   /** Weighting class; see /indices/rule-types. */
   readonly type: string;
-  /** Arguments of the class, by name. */
+  /** Parameters of the type, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   /** Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction. */
   readonly cap?: number | string | DatapointInput | ExpressionNodeInput | null | undefined;

@@ -165,7 +165,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     for await (const part of bytesOf(body!, { url, signal: request.signal })) {
       const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
       rest = blocks.pop()!; // a split text has at least one part
-      yield* blocks.map(eventOf);
+      yield* blocks.map(parseEvent);
     }
   }
 
@@ -284,8 +284,11 @@ async function contentOf(response: Response): Promise<unknown> {
   return type.startsWith('text/') ? response.text() : new Uint8Array(await response.arrayBuffer());
 }
 
-/** @source WHATWG HTML, server-sent events: the fields that the service sends */
-function eventOf(block: string): ServerEvent {
+/**
+ * Parses a server-sent event; supports the fields that the service sends.
+ * @source WHATWG HTML, server-sent events
+ */
+function parseEvent(block: string): ServerEvent {
   const fields = new Map(
     block.split('\n').map((line): [string, string] => {
       const at = line.indexOf(':');

@@ -35,7 +35,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   rule_id: 'Id of the rule; null for the universe.',
   rule_type: 'Class of the rule; null for the universe.',
   row_id: 'Id of the rule or constraint, if it has one.',
-  params: 'Arguments of the class, by name.',
+  params: 'Parameters of the type, by name.',
   document: 'The definition.',
   'BenchmarkRef.id': 'Index id, or market-data identifier.',
   'BenchmarkRef.kind': '`index`: a stored definition. `identifier`: a security of the market or a series.',

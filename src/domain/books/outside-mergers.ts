@@ -11,9 +11,9 @@ type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
  * Returns true if any version of an index definition removes securities that merge into securities outside the
  * universe.
  */
-export const removesMergers = (document: IndexDocument): boolean => isInAnyText(document, removesAcquirers);
+export const hasAcquirerRemoval = (document: IndexDocument): boolean => isInAnyText(document, isRemovingAcquirers);
 
-const removesAcquirers = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
+const isRemovingAcquirers = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
 
 /**
  * Returns the mergers by which securities leave an index that does not hold acquirers from outside its universe;
@@ -21,7 +21,7 @@ const removesAcquirers = ({ events }: IndexDocument): boolean => events?.acquire
  * @cost one pass over the universe per session with a merger
  */
 export function findOutsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
-  if (!removesMergers(composer.document(indexId))) return undefined;
+  if (!hasAcquirerRemoval(composer.document(indexId))) return undefined;
   const sm = composer.market(indexId);
   const results = new Set<number>();
   for (const { session, column, action } of sm.actions.related) {
@@ -45,7 +45,7 @@ interface Merger {
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
   const text = findTextInForce(composer.document(indexId), sm.calendar, day);
-  if (!removesAcquirers(text.document)) return false;
+  if (!isRemovingAcquirers(text.document)) return false;
   const acquirer = sm.columnOf(related);
   return acquirer >= 0 && composer.under(indexId, text.position).members(indexId, session)[acquirer] !== 1;
 }

@@ -51,7 +51,7 @@ const FIRST_SPAN = 14;
  * Computes the holdings on the first session: the base date, or the first later session with prices of all underlying
  * indices.
  */
-export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
+export function previewOverlayOnFirstSession({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
   const begin = composerUntil(0);
   const last = begin.market(document.id).market.dates.at(-1) ?? 0;
   const bases = [document, ...listSources(document).map((id) => begin.document(id))].map((of) =>

@@ -75,7 +75,7 @@ function computeHistory(market: MarketData): DividendHistory {
     today = day;
     return yearBefore;
   };
-  /** Cache of the first day whose twelve months exclude an ex-date, by ex-date: securities share many ex-dates. */
+  /** First day on which an ex-date is outside the trailing twelve months, by ex-date. Cached, because securities share many ex-dates. */
   const leftOn = new Map<Day, Day>();
   const findLeavingDay = (exDay: Day): Day => {
     const day = leftOn.get(exDay) ?? computeDayLeft(exDay);

@@ -29,7 +29,7 @@ interface RetryMember {
 /** Members of a policy, with their defaults and ranges. */
 export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
   crashes: { otherwise: LIMITS.MAX_ATTEMPTS, min: 1, max: 1000 },
-  // Stops a job that crashes its machine: twenty kills or network partitions during one job have another cause.
+  // Limits attempts whose process was killed or unreachable: after twenty of them, the job itself probably crashes its machine.
   losses: { otherwise: 20, min: 1, max: 10_000 },
   // Allows a long job on machines that are replaced every hour.
   releases: { otherwise: 1000, min: 1, max: 100_000 },

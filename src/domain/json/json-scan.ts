@@ -21,7 +21,7 @@ const KEYS_MAX = 20_000;
 const KEYS_LISTED = 8;
 
 /** Number of digits of an integer that is certainly within the range of a double. */
-const DIGITS_SAFE = 308;
+const SAFE_DIGITS_MAX = 308;
 
 /**
  * Scans a JSON text by the grammar of RFC 8259, and detects faults that `JSON.parse` ignores: too deep nesting,
@@ -175,7 +175,7 @@ function findNumberEnd(text: string, start: number): { readonly end: number; rea
   if (text.charCodeAt(position) === MINUS) position++;
   if (text.charCodeAt(position) === ZERO) position++;
   else position = findDigitsEnd(text, position, position === start ? 'a value' : 'a digit');
-  let mayOverflow = position - start > DIGITS_SAFE;
+  let mayOverflow = position - start > SAFE_DIGITS_MAX;
   if (text.charCodeAt(position) === DOT) position = findDigitsEnd(text, position + 1, 'a digit');
   const exponent = text.charCodeAt(position);
   if (exponent === 0x65 || exponent === 0x45) {

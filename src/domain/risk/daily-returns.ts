@@ -189,7 +189,7 @@ function createEffectWriter({ effects, close, width, columns }: EffectWriterInpu
       const place = placeOf[column]!;
       if (place < 0) continue;
       const effect =
-        sessionOf[place] === session ? combineEffectsOf(effects, column, first, e) : readEffect(effects, e);
+        sessionOf[place] === session ? combineColumnEffects(effects, column, first, e) : readEffect(effects, e);
       sessionOf[place] = session;
       out[position + place] = computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
     }
@@ -197,7 +197,7 @@ function createEffectWriter({ effects, close, width, columns }: EffectWriterInpu
 }
 
 /** Returns the combined effect of a column's effects from one index to another, both included. */
-function combineEffectsOf(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
+function combineColumnEffects(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
   let sessionEffect: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;

@@ -9,7 +9,7 @@ import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.j
 const MOVE_MIN = 0.25;
 /** Minimum suspicious move in standard deviations; smaller moves are ordinary as well. */
 const SIGMAS_MIN = 8;
-/** Minimum size of a move that is reported without any explanation. */
+/** Minimum size of a move that is reported even if no cause is found. */
 const JUMP_MIN = 0.5;
 /** Maximum number of bars before a wrong print is followed by a correct one. */
 const RETURN_BARS = 5;

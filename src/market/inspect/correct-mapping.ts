@@ -57,8 +57,8 @@ export function correctMapping(
   if (unrepeated !== undefined) return unrepeated;
   const isFreeColumn = (column: string) =>
     column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
-  const wordy = listFindings('NOT_A_NUMBER').filter((finding) => isFreeColumn(getColumn(finding)));
-  return wordy.length === 0 ? undefined : removeColumns(mapping, wordy, answers);
+  const nonNumeric = listFindings('NOT_A_NUMBER').filter((finding) => isFreeColumn(getColumn(finding)));
+  return nonNumeric.length === 0 ? undefined : ignoreColumns(mapping, nonNumeric, answers);
 }
 
 /**
@@ -172,13 +172,17 @@ function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapp
 }
 
 /** Ignores columns that contain values other than numbers. If adjusted closes are ignored, no dividends are derived. */
-function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): CorrectedMapping | undefined {
-  const columns = [...new Set(wordy.map(getColumn))];
+function ignoreColumns(
+  mapping: Mapping,
+  nonNumeric: readonly Finding[],
+  answers: Answers,
+): CorrectedMapping | undefined {
+  const columns = [...new Set(nonNumeric.map(getColumn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
-    const finding = wordy.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
-    const question = `Some of ${adjusted} are no finite numbers (${formatLocation(finding)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
+    const finding = nonNumeric.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
+    const question = `Some of ${adjusted} are no finite numbers (${formatLocation(finding)}): left out, and no dividends are derived.${formatFileHint(mapping, nonNumeric)}`;
     if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
@@ -186,7 +190,7 @@ function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Ans
     };
   }
   const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')} (${formatLocation(wordy[0]!)}): left out.${removeFiles(mapping, wordy)}`;
+  const question = `Texts stand among the numbers of ${columns.join(', ')} (${formatLocation(nonNumeric[0]!)}): left out.${formatFileHint(mapping, nonNumeric)}`;
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
@@ -197,7 +201,7 @@ function formatLocation({ file, path, value }: Finding): string {
 }
 
 /** Returns a hint to ignore damaged files if only some of many are damaged. */
-function removeFiles({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
+function formatFileHint({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';
   const those = files.length === 1 ? 'that file' : `those ${files.length} files`;

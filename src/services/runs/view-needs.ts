@@ -1,4 +1,4 @@
-import { removesMergers } from '#domain/books/outside-mergers.js';
+import { hasAcquirerRemoval } from '#domain/books/outside-mergers.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunViewNeed } from '#domain/run-views/terms.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
@@ -34,7 +34,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     if (run.artifacts.plan === undefined) return { removing: null };
     const { definition } = await readRunDefinition(artifacts, run);
     const document = definition.documents[definition.indexId]!; // a plan contains the document of its index
-    return { removing: removesMergers(document) ? definition : null };
+    return { removing: hasAcquirerRemoval(document) ? definition : null };
   },
   async 'same-store'({ states }, { run }) {
     await states.servedMarket(run);

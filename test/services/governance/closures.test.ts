@@ -26,10 +26,10 @@ beforeAll(async () => {
   folder = await createFamilyOn(service, 30);
   const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
-  await rerun('CORE');
+  await runBacktest('CORE');
   const back = createDefinition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
   await service.ask('PUT', '/indices/BACK', back);
-  await rerun('BACK');
+  await runBacktest('BACK');
   await service.ask('PUT', '/indices/TWO', {
     id: 'TWO',
     name: 'Two',
@@ -42,11 +42,11 @@ beforeAll(async () => {
       rebalance: { frequency: 'none' },
     },
   });
-  await rerun('TWO');
+  await runBacktest('TWO');
 });
 afterAll(() => service.close());
 
-async function rerun(id: string): Promise<void> {
+async function runBacktest(id: string): Promise<void> {
   await service.ask('POST', `/analytics/${id}/backtest`, {});
   expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
 }
@@ -137,7 +137,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   const stale = (await staleOf('CORE'))!;
   expect(stale.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
   expect(await levelsOf('CORE')).toEqual(before); // levels of the stored run on its own calendar
-  await rerun('CORE');
+  await runBacktest('CORE');
   expect((await levelsOf('CORE')).index).toEqual(before.index.filter((date) => date !== MONTH_END));
   expect(await staleOf('CORE')).toBeNull();
   const preview = await service.ask<{ as_of: string }>('POST', '/indices/CORE/preview', { as_of: MONTH_END });

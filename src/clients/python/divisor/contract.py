@@ -441,7 +441,7 @@ class _ActiveBoundsRow(t.TypedDict):
 class ActiveBoundsRow(_ActiveBoundsRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ActiveBoundsParams
 
 
@@ -474,7 +474,7 @@ class _ActiveGroupBoundsRow(t.TypedDict):
 class ActiveGroupBoundsRow(_ActiveGroupBoundsRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ActiveGroupBoundsParams
 
 
@@ -520,7 +520,7 @@ class _ActiveShareRow(t.TypedDict):
 class ActiveShareRow(_ActiveShareRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ActiveShareParams
 
 
@@ -1395,7 +1395,7 @@ class BatchRow2Params(t.TypedDict, total=False):
 
 class _BatchRow2(t.TypedDict):
     type: t.Literal["PositionBounds"]
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: BatchRow2Params
 
 
@@ -1420,7 +1420,7 @@ class BatchRow3Params(_BatchRow3Params, total=False):
 
 class _BatchRow3(t.TypedDict):
     type: t.Literal["GroupBounds"]
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: BatchRow3Params
 
 
@@ -1445,7 +1445,7 @@ class BatchRow4Params(_BatchRow4Params, total=False):
 
 class _BatchRow4(t.TypedDict):
     type: t.Literal["ActiveGroupBounds"]
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: BatchRow4Params
 
 
@@ -1687,7 +1687,7 @@ class _BetaRow(t.TypedDict):
 class BetaRow(_BetaRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: BetaParams
 
 
@@ -1868,7 +1868,7 @@ class _BufferedTopNRule(t.TypedDict):
 
 
 class BufferedTopNRule(_BufferedTopNRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: BufferedTopNParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -1899,7 +1899,7 @@ class _CDaRRow(t.TypedDict):
 class CDaRRow(_CDaRRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: CDaRParams
 
 
@@ -1938,7 +1938,7 @@ class _CVaRRow(t.TypedDict):
 class CVaRRow(_CVaRRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: CVaRParams
 
 
@@ -2060,7 +2060,7 @@ class _CardinalityRow(t.TypedDict):
 class CardinalityRow(_CardinalityRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: CardinalityParams
 
 
@@ -2100,7 +2100,7 @@ class _CategoryFilterRule(t.TypedDict):
 
 
 class CategoryFilterRule(_CategoryFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: CategoryFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -2454,7 +2454,7 @@ class _CompositeScoreRule(t.TypedDict):
 
 
 class CompositeScoreRule(_CompositeScoreRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: CompositeScoreParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -2482,7 +2482,7 @@ class _Concentration5_10_40Row(t.TypedDict):
 class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: Concentration5_10_40Params
 
 
@@ -2530,7 +2530,7 @@ class _ConcentrationRICRow(t.TypedDict):
 class ConcentrationRICRow(_ConcentrationRICRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ConcentrationRICParams
 
 
@@ -2639,7 +2639,7 @@ class ConstraintRow(t.TypedDict):
     type: str
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: t.Mapping[str, t.Any]
 
 
@@ -2653,7 +2653,7 @@ class _ConstraintRowInput(t.TypedDict):
 class ConstraintRowInput(_ConstraintRowInput, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: t.Mapping[str, t.Any]
 
 
@@ -2832,7 +2832,7 @@ class _CumulativeCoverageRule(t.TypedDict):
 
 
 class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: CumulativeCoverageParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -3908,7 +3908,7 @@ class _DividendFilterRule(t.TypedDict):
 
 
 class DividendFilterRule(_DividendFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: DividendFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -4073,7 +4073,7 @@ class _EffectiveNumberRow(t.TypedDict):
 class EffectiveNumberRow(_EffectiveNumberRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: EffectiveNumberParams
 
 
@@ -4115,7 +4115,7 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 
 
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: EqualRiskWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -4139,7 +4139,7 @@ class _EqualWeightWeighting(t.TypedDict):
 
 
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: EqualWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -4265,7 +4265,7 @@ class _ExcludeListRule(t.TypedDict):
 
 
 class ExcludeListRule(_ExcludeListRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ExcludeListParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -4292,7 +4292,7 @@ class _ExcludeRow(t.TypedDict):
 class ExcludeRow(_ExcludeRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ExcludeParams
 
 
@@ -4502,7 +4502,7 @@ class _ExpressionFilterRule(t.TypedDict):
 
 
 class ExpressionFilterRule(_ExpressionFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: ExpressionFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -4589,7 +4589,7 @@ class _FactorExposureRow(t.TypedDict):
 class FactorExposureRow(_FactorExposureRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FactorExposureParams
 
 
@@ -4712,7 +4712,7 @@ class _FieldFilterRule(t.TypedDict):
 
 
 class FieldFilterRule(_FieldFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FieldFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -4807,7 +4807,7 @@ class _FieldWeightWeighting(t.TypedDict):
 
 
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FieldWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -4884,7 +4884,7 @@ class _FixedWeightWeighting(t.TypedDict):
 
 
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FixedWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -4947,7 +4947,7 @@ class _FreeFloatFilterRule(t.TypedDict):
 
 
 class FreeFloatFilterRule(_FreeFloatFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FreeFloatFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -4976,7 +4976,7 @@ class _FreezeRow(t.TypedDict):
 class FreezeRow(_FreezeRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FreezeParams
 
 
@@ -5081,7 +5081,7 @@ class _FullInvestmentRow(t.TypedDict):
 class FullInvestmentRow(_FullInvestmentRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: FullInvestmentParams
 
 
@@ -5440,7 +5440,7 @@ class _GroupBoundsRow(t.TypedDict):
 class GroupBoundsRow(_GroupBoundsRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: GroupBoundsParams
 
 
@@ -5492,7 +5492,7 @@ class _GroupCardinalityRow(t.TypedDict):
 class GroupCardinalityRow(_GroupCardinalityRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: GroupCardinalityParams
 
 
@@ -5528,7 +5528,7 @@ class _GroupLimitRule(t.TypedDict):
 
 
 class GroupLimitRule(_GroupLimitRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: GroupLimitParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -5555,7 +5555,7 @@ class _GroupWeightWeighting(t.TypedDict):
 
 
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: GroupWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -5726,7 +5726,7 @@ class _HierarchicalRiskParityWeightWeighting(t.TypedDict):
 
 
 class HierarchicalRiskParityWeightWeighting(_HierarchicalRiskParityWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: HierarchicalRiskParityWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -5790,7 +5790,7 @@ class _HistoryFilterRule(t.TypedDict):
 
 
 class HistoryFilterRule(_HistoryFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: HistoryFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -5944,7 +5944,7 @@ class _IncludeListRule(t.TypedDict):
 
 
 class IncludeListRule(_IncludeListRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: IncludeListParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -6421,7 +6421,7 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 
 
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: InverseVolatilityWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -7073,7 +7073,7 @@ class _LinearConstraintRow(t.TypedDict):
 class LinearConstraintRow(_LinearConstraintRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: LinearConstraintParams
 
 
@@ -7102,7 +7102,7 @@ class _LiquidityFilterRule(t.TypedDict):
 
 
 class LiquidityFilterRule(_LiquidityFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: LiquidityFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -7135,7 +7135,7 @@ class _LiquidityRow(t.TypedDict):
 class LiquidityRow(_LiquidityRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: LiquidityParams
 
 
@@ -7322,7 +7322,7 @@ class _LongOnlyRow(t.TypedDict):
 class LongOnlyRow(_LongOnlyRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: LongOnlyParams
 
 
@@ -7567,7 +7567,7 @@ class _MarketCapFilterRule(t.TypedDict):
 
 
 class MarketCapFilterRule(_MarketCapFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: MarketCapFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -7585,7 +7585,7 @@ class _MarketCapWeightWeighting(t.TypedDict):
 
 
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: MarketCapWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -7713,7 +7713,7 @@ class _MembershipFilterRule(t.TypedDict):
 
 
 class MembershipFilterRule(_MembershipFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: MembershipFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -7888,7 +7888,7 @@ class _MinimumHoldingRow(t.TypedDict):
 class MinimumHoldingRow(_MinimumHoldingRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: MinimumHoldingParams
 
 
@@ -7910,7 +7910,7 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 
 
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: MinimumVarianceWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -7946,7 +7946,7 @@ class _MomentumFilterRule(t.TypedDict):
 
 
 class MomentumFilterRule(_MomentumFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: MomentumFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -8110,7 +8110,7 @@ class _OnePerIssuerRule(t.TypedDict):
 
 
 class OnePerIssuerRule(_OnePerIssuerRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: OnePerIssuerParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -8737,7 +8737,7 @@ class _PluginFilterRule(t.TypedDict):
 
 
 class PluginFilterRule(_PluginFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: PluginFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -8835,7 +8835,7 @@ class _PluginWeightWeighting(t.TypedDict):
 
 
 class PluginWeightWeighting(_PluginWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: PluginWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -8896,7 +8896,7 @@ class _PositionBoundsRow(t.TypedDict):
 class PositionBoundsRow(_PositionBoundsRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: PositionBoundsParams
 
 
@@ -9075,7 +9075,7 @@ class _PriceFilterRule(t.TypedDict):
 
 
 class PriceFilterRule(_PriceFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: PriceFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -9145,7 +9145,7 @@ class _PriceWeightWeighting(t.TypedDict):
 
 
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: PriceWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -9475,7 +9475,7 @@ class _QuotaRule(t.TypedDict):
 
 
 class QuotaRule(_QuotaRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: QuotaParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -9506,7 +9506,7 @@ class _RangeFilterRule(t.TypedDict):
 
 
 class RangeFilterRule(_RangeFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: RangeFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -9531,7 +9531,7 @@ class _RankWeightWeighting(t.TypedDict):
 
 
 class RankWeightWeighting(_RankWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: RankWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -10224,7 +10224,7 @@ class _RelativePositionBoundsRow(t.TypedDict):
 class RelativePositionBoundsRow(_RelativePositionBoundsRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: RelativePositionBoundsParams
 
 
@@ -11342,7 +11342,7 @@ class _RuleSpec(t.TypedDict):
     id: str
     #: Rule class; see /indices/rule-types.
     type: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: t.Mapping[str, t.Any]
 
 
@@ -11359,7 +11359,7 @@ class _RuleSpecInput(t.TypedDict):
 
 
 class RuleSpecInput(_RuleSpecInput, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: t.Mapping[str, t.Any]
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -11924,7 +11924,7 @@ class _SeasoningFilterRule(t.TypedDict):
 
 
 class SeasoningFilterRule(_SeasoningFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: SeasoningFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -13224,7 +13224,7 @@ class _TiltWeightWeighting(t.TypedDict):
 
 
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: TiltWeightParams
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]
@@ -13265,7 +13265,7 @@ class _TopFractionRule(t.TypedDict):
 
 
 class TopFractionRule(_TopFractionRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: TopFractionParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -13296,7 +13296,7 @@ class _TopNRule(t.TypedDict):
 
 
 class TopNRule(_TopNRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: TopNParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -13323,7 +13323,7 @@ class _TrackingErrorRow(t.TypedDict):
 class TrackingErrorRow(_TrackingErrorRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: TrackingErrorParams
 
 
@@ -13396,7 +13396,7 @@ class _TradeSizeRow(t.TypedDict):
 class TradeSizeRow(_TradeSizeRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: TradeSizeParams
 
 
@@ -13582,7 +13582,7 @@ class _TurnoverRow(t.TypedDict):
 class TurnoverRow(_TurnoverRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: TurnoverParams
 
 
@@ -13813,7 +13813,7 @@ class _VolatilityFilterRule(t.TypedDict):
 
 
 class VolatilityFilterRule(_VolatilityFilterRule, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: VolatilityFilterParams
     #: Parameters that are tried, in order, if the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
@@ -13840,7 +13840,7 @@ class _VolatilityRow(t.TypedDict):
 class VolatilityRow(_VolatilityRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: VolatilityParams
 
 
@@ -14012,7 +14012,7 @@ class _WeightSumRow(t.TypedDict):
 class WeightSumRow(_WeightSumRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: WeightSumParams
 
 
@@ -14045,7 +14045,7 @@ class _WeightedAverageRow(t.TypedDict):
 class WeightedAverageRow(_WeightedAverageRow, total=False):
     #: Id of the constraint in responses: up to 64 characters, unique among the constraints. Default: its position.
     id: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: WeightedAverageParams
 
 
@@ -14067,7 +14067,7 @@ class WeightedPercentiles(t.TypedDict):
 class _WeightingSpec(t.TypedDict):
     #: Weighting class; see /indices/rule-types.
     type: str
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: t.Mapping[str, t.Any]
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, Datapoint, ExpressionNode]]
@@ -14092,7 +14092,7 @@ class _WeightingSpecInput(t.TypedDict):
 
 
 class WeightingSpecInput(_WeightingSpecInput, total=False):
-    #: Arguments of the class, by name.
+    #: Parameters of the type, by name.
     params: t.Mapping[str, t.Any]
     #: Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: no maximum. Unit: fraction.
     cap: t.Optional[t.Union[float, str, DatapointInput, ExpressionNodeInput]]

@@ -139,7 +139,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await entry.getByText(new RegExp(`bp on ${restated}$`)).waitFor();
     await follow(page, '/console/indices/EVEN?tab=publication');
     const figures = page.getByLabel('Figures of the published log');
-    await figures.getByText(`price, ${second}`).waitFor();
+    await figures.getByText(`price return, ${second}`).waitFor();
   });
 
   test('a client is written in a form with its entitlements and targets', async () => {

@@ -284,10 +284,7 @@ async function contentOf(response: Response): Promise<unknown> {
   return type.startsWith('text/') ? response.text() : new Uint8Array(await response.arrayBuffer());
 }
 
-/**
- * Parses a server-sent event; supports the fields that the service sends.
- * @source WHATWG HTML, server-sent events
- */
+/** Parses a server-sent event with the fields that the service sends. @source WHATWG HTML, server-sent events */
 function parseEvent(block: string): ServerEvent {
   const fields = new Map(
     block.split('\n').map((line): [string, string] => {

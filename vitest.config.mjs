@@ -93,8 +93,9 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // One more than cores, because many files wait for processes, disks and time limits.
-    maxWorkers: availableParallelism() + 1,
+    // More than cores, because many files wait for processes, disks and time limits: one extra worker leaves a quarter of the
+    // processor time idle on two cores, two leave none.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [

@@ -165,7 +165,7 @@ async function followJob<R>(
   }
 }
 
-const STATUSES = [
+const EXIT_STATUSES = [
   ['0', 'done'],
   ['1', 'the job failed, or another client cancelled it'],
   ['2', 'the service refused the request; every finding is printed'],
@@ -201,6 +201,6 @@ export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): s
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
     `Flags\n${formatTable([...flags, ...common])}`,
     `Examples\n${formatTable(command.examples.map((example) => [example]))}`,
-    `Exit statuses\n${formatTable(STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
+    `Exit statuses\n${formatTable(EXIT_STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
   ].join('\n');
 }

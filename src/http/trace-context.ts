@@ -17,8 +17,8 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const ALL_ZEROS = /^0+$/;
 
 /**
- * Derives the context of a request from its header `traceparent`, with a new span of this service. Ignores an
- * invalid header, because other implementations must not be refused for it.
+ * Derives the context of a request from its `traceparent` header, with a new span of this service. Ignores an invalid
+ * header, because a request must not fail if another program set the header incorrectly.
  * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
  */
 export function traceContextOf(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {

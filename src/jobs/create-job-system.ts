@@ -63,7 +63,7 @@ export function createJobSystem({
     });
   }
 
-  const removeJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
+  const runWithoutJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
     runQuery(order, { pool, clock, msMax: limits.queryMsMax });
 
   /** Resolves once no thread works, or after the maximum time. */
@@ -101,10 +101,10 @@ export function createJobSystem({
     counts: queue.counts,
     lanes: queue.lanes,
     watch: queue.watch,
-    query: (task, input, signal) => removeJob({ lane: 'light', task, input, signal }),
+    query: (task, input, signal) => runWithoutJob({ lane: 'light', task, input, signal }),
     async aside(task, input, signal, patienceMs = 0) {
       await awaitCalm(patienceMs, signal);
-      return removeJob({ lane: 'heavy', task, input, signal });
+      return runWithoutJob({ lane: 'heavy', task, input, signal });
     },
     help(task, input) {
       if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller computes whatever was not picked up.

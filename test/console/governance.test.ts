@@ -203,6 +203,21 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);
     await follow(page, '/console/governance/audit?from=2020-01-01&to=2020-01-31');
     await page.getByRole('heading', { name: 'No entry in this range' }).waitFor();
+
+    await follow(page, `/console/governance/audit?from=${today}`);
+    await page.getByText(/verified the hashes of \d+ entries/).waitFor();
+    await page.route(
+      ({ pathname }) => pathname === '/audit',
+      async (route) => {
+        const response = await route.fetch();
+        const log = (await response.json()) as { entries: { seq: number; author: string }[] };
+        log.entries[1]!.author = 'somebody else';
+        await route.fulfill({ response, json: log });
+      },
+    );
+    await page.reload();
+    await page.getByText(/broken entry \d+: its hash does not match its content/).waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
     expect(desk.complaints).toEqual([]);
   });
 });

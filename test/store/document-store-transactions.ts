@@ -280,7 +280,7 @@ function describeConcurrent(stores: Stores): void {
   });
 }
 
-interface Step {
+interface RecordedTransaction {
   readonly wave: number;
   readonly id: string;
   readonly seen: ReadonlyMap<string, readonly string[]>;
@@ -292,13 +292,17 @@ interface Step {
  * serialisable if the relation "precedes", derived from the documents and the waves, has no cycle.
  */
 function createHistory(): {
-  ended(wave: number, id: string, step: Pick<Step, 'seen' | 'wrote'>): void;
+  ended(wave: number, id: string, step: Pick<RecordedTransaction, 'seen' | 'wrote'>): void;
   contradictions(final: ReadonlyMap<string, readonly string[]>): string[];
 } {
-  const steps: Step[] = [];
+  const steps: RecordedTransaction[] = [];
 
   /** Returns true if `a` must precede `b` according to the observations. */
-  function isBefore(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
+  function isBefore(
+    a: RecordedTransaction,
+    b: RecordedTransaction,
+    final: ReadonlyMap<string, readonly string[]>,
+  ): boolean {
     if (a.wave !== b.wave) return a.wave < b.wave;
     for (const [document, names] of final) {
       const [sawA, sawB] = [a.seen.get(document), b.seen.get(document)];

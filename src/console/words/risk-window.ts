@@ -14,7 +14,7 @@ export function formatRiskSource(model: Json | undefined, schemas: DescribedMode
   if (typeof model === 'string') return `model ${model}`;
   const sessions = isObject(model) ? model['sessions'] : undefined;
   if (typeof sessions === 'number') return `last ${formatCount(sessions)} returns`;
-  const usual = /(\d+) in a derived index/.exec(
+  const usual = /(\d{1,6}) in a derived index/.exec(
     schemas?.['RiskEstimator']?.properties?.['sessions']?.description ?? '',
   )?.[1];
   return usual === undefined ? null : `last ${formatCount(Number(usual))} returns`;

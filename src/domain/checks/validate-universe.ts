@@ -36,7 +36,7 @@ function listUniverseFields(universe: unknown, place: UniverseLocation): Finding
   const foreign = Object.entries(KINDS_OF_MEMBER).filter(
     ([member, kinds]) => isPresent(universe[member]) && !kinds.includes(kind as string),
   );
-  if (kind === undefined && foreign.length > 0) return [removeKind(path, ...foreign[0]!)];
+  if (kind === undefined && foreign.length > 0) return [createMissingKindFinding(path, ...foreign[0]!)];
   if (isKind(kind) && foreign.length > 0)
     return foreign.map(([member, kinds]) => reportOtherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
@@ -81,7 +81,7 @@ const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.sha
 const isPresent = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
-const removeKind = (path: string, member: string, kinds: readonly string[]): Finding =>
+const createMissingKindFinding = (path: string, member: string, kinds: readonly string[]): Finding =>
   createError(
     'REQUIRED',
     `${path}.kind`,

@@ -83,7 +83,7 @@ function findModel(composer: Composer, { modelId, sm, columns, asOf }: ModelQues
       `The risk model ${modelId} is estimated on returns up to ${formatDay(model.observedEnd)}, after ${formatDay(asOf)}.`,
       { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
     );
-  if (model.factors === undefined) throw removeFactors(modelId);
+  if (model.factors === undefined) throw createMissingFactorsRefusal(modelId);
   const factored = model.factors();
   const placeOf = new Map(model.names.map((name, position) => [name, position]));
   const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
@@ -145,7 +145,7 @@ function listGroups({ market }: SessionMarket, { row, at, columns, asOf }: Group
     .map(([group, own]) => ({ row: at, group, members: own }));
 }
 
-const removeFactors = (modelId: string): Refusal =>
+const createMissingFactorsRefusal = (modelId: string): Refusal =>
   refuseWithFindings('request', [
     {
       severity: 'error',

@@ -30,11 +30,11 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcom
   const reduced = isUnmoved
     ? []
     : Array.from(raw.keys()).filter((position) => weights[position]! < raw[position]! - CAP_TOLERANCE);
-  return applyCap({ raw, weights, scaleOf, floor: 0, cap: findLargestAfter(ladder), reduced, rounds: [] });
+  return applyCap({ raw, weights, scaleOf, floor: 0, cap: getFinalCap(ladder), reduced, rounds: [] });
 }
 
 /** Returns the maximum weight after all stages; null without a maximum. */
-function findLargestAfter({ single }: LadderCaps): number | null {
+function getFinalCap({ single }: LadderCaps): number | null {
   return single === undefined ? null : single.above;
 }
 

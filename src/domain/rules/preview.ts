@@ -22,7 +22,7 @@ export interface RulePreview {
 export interface ResolvedPreview {
   readonly sm: SessionMarket;
   readonly session: number;
-  /** Columns of the universe, ascending. */
+  /** Column indices of the securities in the universe, ascending. */
   readonly universe: Int32Array;
   readonly decision: RuleDecided | RuleUndecided;
 }

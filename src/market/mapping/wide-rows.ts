@@ -87,7 +87,7 @@ export function createWideRows(
       const written = [...file.written, ...values.slice(file.written.length).map(() => '')]; // rows of a sheet end at their last cell
       const columns = createTwoRowColumns(mapping, written, values);
       const isHeader = typeof cells.readDay(values[columns.date]) !== 'number';
-      if (!isHeader) problems.error(removeField(file.label));
+      if (!isHeader) problems.error(createMissingFieldProblem(file.label));
       file.columns = isHeader ? open({ label: file.label, written }, columns) : undefined;
       return;
     }
@@ -154,7 +154,7 @@ function findTableField(mapping: Mapping, table: string): string | null | undefi
 }
 
 /** Describes a wide table whose second row already contains numbers, although a second header row was expected. */
-const removeField = (label: string): Problem => ({
+const createMissingFieldProblem = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,
   message:

@@ -56,7 +56,7 @@ const CHANGES_SHARE_DUE = 0.5;
 const PATIENCE_MS = 15_000;
 
 /** Approximate size of a copy relative to its content. */
-const COPY_SHARE = 0.5;
+const COPY_SIZE_RATIO = 0.5;
 
 /** Returns true if a new copy is due. */
 export function isCopyDue(copy: DataCopy | null): boolean {
@@ -69,7 +69,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   async function createCopy(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
     const bytes = market.handle.fields.reduce((sum, { values }) => sum + values.byteLength, 0);
     if (bytes > LIMITS.MAX_COPIED_CONTENT_BYTES) return null;
-    const name = await artifacts.claim(COPY_SHARE * bytes);
+    const name = await artifacts.claim(COPY_SIZE_RATIO * bytes);
     try {
       const path = await artifacts.file({ name });
       for (let from: number | null = 0; from !== null;) {

@@ -38,9 +38,9 @@ export interface VersionedMarket {
 /** Contents of data stores that have been served. */
 export interface DataVersions {
   /**
-   * Prepares the version that a content adds to the history of its store; null if the history ends with this content. A
-   * content that other programs may change is copied once it is served.
-   * @cost a comparison in a thread, if the latest content is served or readable
+   * Prepares a new version of a store for its present content; null if the content equals the latest version. Content
+   * that other programs may change is copied after it is served.
+   * @cost a comparison in a worker thread, if the latest content can be read
    */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
   /**

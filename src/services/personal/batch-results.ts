@@ -54,7 +54,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     return { status: locatedJob?.status.status, volumes: readVolumes(locatedJob?.stored ?? null) };
   }
 
-  const removeResults = (batchId: string, status: string | undefined): Refusal => {
+  const createMissingResultsRefusal = (batchId: string, status: string | undefined): Refusal => {
     const why = status === undefined ? 'no batch is stored under the id' : `it is ${status}`;
     return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${why}.`, { job_id: `batch:${batchId}` });
   };
@@ -63,7 +63,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   async function readAccounts({ batchId, block }: BlockRequest) {
     const { status, volumes } = await findBatch(batchId);
     if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
-    if (status !== 'pending' && status !== 'running') throw removeResults(batchId, status);
+    if (status !== 'pending' && status !== 'running') throw createMissingResultsRefusal(batchId, status);
     return readRunningBlock(batchId, block);
   }
 
@@ -82,7 +82,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   /** Returns a block with solved parts only, from the outputs that survive a crash. */
   async function readRunningBlock(batchId: string, block: number) {
     const input = await documents.get('job-input', `batch:${batchId}`);
-    if (input === undefined || 'unreadable' in input) throw removeResults(batchId, 'ending');
+    if (input === undefined || 'unreadable' in input) throw createMissingResultsRefusal(batchId, 'ending');
     const { payload, kept } = input.body as StoredInput; // a submission wrote the input and the store checked its seal
     const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
@@ -137,7 +137,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     },
     async common(batchId) {
       const { status, volumes } = await findBatch(batchId);
-      if (volumes === undefined) throw removeResults(batchId, status);
+      if (volumes === undefined) throw createMissingResultsRefusal(batchId, status);
       const volume = volumes[0]!;
       return getBytes(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
     },

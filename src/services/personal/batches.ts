@@ -130,23 +130,23 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
       const send = (terms: BatchTerms, uploadedLines: UploadedLines) =>
         submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, uploadedLines, origin);
-      const removeLines = (accounts: AsyncIterable<string>): UploadedLines => ({
+      const encodeUpload = (accounts: AsyncIterable<string>): UploadedLines => ({
         lines: encodeTexts(accounts),
         line: null,
       });
       if (media === ARROW) {
         const table = await readArrow(bytes);
         const terms = text === undefined ? parseTerms(table.terms ?? '', 'body') : parseTerms(text, 'query');
-        return send(terms, removeLines(table.accounts));
+        return send(terms, encodeUpload(table.accounts));
       }
       if (media === PARQUET) {
         const terms = parseTerms(text ?? '', 'query');
-        return readParquet(bytes, (accounts) => send(terms, removeLines(accounts)));
+        return readParquet(bytes, (accounts) => send(terms, encodeUpload(accounts)));
       }
       const lines = splitLines(bytes);
       if (media === 'text/csv') {
         const terms = parseTerms(text ?? '', 'query');
-        return send(terms, removeLines(parseAccountTable(await parseCsvRows(lines))));
+        return send(terms, encodeUpload(parseAccountTable(await parseCsvRows(lines))));
       }
       if (text !== undefined) return send(parseTerms(text, 'query'), { lines, line: 1 });
       const head = await lines.next();

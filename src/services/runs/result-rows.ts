@@ -25,14 +25,14 @@ export async function readRows(
   const match = await jobs.find(`${kind}:${ident}`);
   const stored = match?.stored;
   const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
-  if (rows === undefined) throw removeRows({ kind, ident }, match);
+  if (rows === undefined) throw createMissingRowsRefusal({ kind, ident }, match);
   const text = await readBlock(rows, { kind, block }, artifacts);
   const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });
   const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
 }
 
-function removeRows({ kind, ident }: RowsSource, locatedJob: LocatedJob | undefined): Refusal {
+function createMissingRowsRefusal({ kind, ident }: RowsSource, locatedJob: LocatedJob | undefined): Refusal {
   const why =
     locatedJob === undefined
       ? `no ${kind} is stored under the id`

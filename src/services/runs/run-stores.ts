@@ -36,7 +36,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
 
   let datasets: DatasetsByContent | undefined;
 
-  /** Reads the contents of all stores, unless no store has changed since the last read. */
+  /** Lists the content hash and properties of each store. The list is cached until a store changes. */
   async function readDatasetsByContent(): Promise<DatasetsByContent> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;

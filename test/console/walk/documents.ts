@@ -85,7 +85,7 @@ export function describeDocuments(desk: () => Desk): void {
     // The group is closed although the service reports its default schedule; the click opens it.
     await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
-    // Of alternative parameters, only the field of the chosen one is shown. The preview has the realised volatility and
+    // Of several alternative parameters, the form shows only the selected one. The preview has the realised volatility and
     // the exposure.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('risk_control');
     await form.getByLabel('Half-lives').waitFor();

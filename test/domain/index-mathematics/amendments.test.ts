@@ -118,7 +118,7 @@ test('the methodology states which text applies when', () => {
   const text = createMethodology(document).join('\n');
   expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended version');
   expect(text).toContain('(announced on 2024-03-05; Client consultation)');
-  expect(text).toMatch(/No longer applies: .*equal/i);
+  expect(text).toMatch(/No longer applies: .*the same weight/i);
   expect(text).toMatch(/New: .*market/i);
 });
 

@@ -105,7 +105,8 @@ const checkOnMarkets = (work: (market: MarketData, source: IndexDocument, rows: 
     { numRuns: RUNS },
   );
 
-const createPart = (market: MarketData, rows: number): MarketData => cut(market, Math.min(market.dates.length, rows));
+const truncateMarket = (market: MarketData, rows: number): MarketData =>
+  cut(market, Math.min(market.dates.length, rows));
 
 test('an extended overlay is the whole run bit for bit, of every kind, on its own sessions, again and again', () => {
   const keyed: (readonly [string, readonly string[]])[] = [];
@@ -114,7 +115,7 @@ test('an extended overlay is the whole run bit for bit, of every kind, on its ow
     cases.forEach(([overlay, rest], k) => {
       const document = createOverlayIndex(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
       const outcomes = extendAndCompare(rows, (to) => {
-        const known = createPart(market, to);
+        const known = truncateMarket(market, to);
         const terms = { documents: documentsOf(source), start: '2024-01-04' };
         return { market: known, run: () => run(known, document, terms) };
       });
@@ -159,7 +160,7 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
     };
     for (const [key, runOn] of Object.entries(cases)) {
       const outcomes = extendAndCompare(rows, (to) => {
-        const known = createPart(market, to);
+        const known = truncateMarket(market, to);
         return { market: known, run: () => runOn(known) };
       });
       keyed.push([key, outcomes]);

@@ -5,7 +5,7 @@ import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { service } from '../../state/service.js';
 import { formatBytes } from '../../words/numbers.js';
-import { ACCEPTED_ENDINGS } from './file-kinds.js';
+import { ACCEPTED_EXTENSIONS } from './file-kinds.js';
 import { readDroppedFiles } from './dropped-files.js';
 import { FILE_BYTES_MAX } from './import-files.js';
 import './data.css';
@@ -48,7 +48,7 @@ export function DropArea({ isSmall, onFiles }: DropAreaProps) {
         hidden
         type="file"
         multiple
-        accept={ACCEPTED_ENDINGS}
+        accept={ACCEPTED_EXTENSIONS}
         onChange={(event) => {
           onFiles([...(event.currentTarget.files ?? [])]);
           event.currentTarget.value = '';

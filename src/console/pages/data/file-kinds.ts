@@ -7,10 +7,10 @@ export interface Source {
 }
 
 /** Extensions of files that an import accepts. */
-export const ACCEPTED_ENDINGS = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
+export const ACCEPTED_EXTENSIONS = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
 
 /** Returns the extension of a file in lower case. */
-export const getEnding = ({ name }: { readonly name: string }): string =>
+export const getExtension = ({ name }: { readonly name: string }): string =>
   /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
 /** Returns the name of a file without the folders of its archive. */

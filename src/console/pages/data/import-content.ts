@@ -1,6 +1,6 @@
 import { formatBytes as bytesText } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { getEnding } from './file-kinds.js';
+import { getExtension } from './file-kinds.js';
 import { isParquet, type ImportFile } from './import-files.js';
 import { createArchive, pack, type PackedFile } from './zip.js';
 
@@ -43,7 +43,7 @@ export async function sampleOf(files: readonly ImportFile[]): Promise<FileSample
     const next = await packFile(one, true);
     if (computeSpace(next) > left) {
       if (packed.length > 0) break;
-      const start = getEnding(one.file) === '.xlsx' ? null : await packStart(one);
+      const start = getExtension(one.file) === '.xlsx' ? null : await packStart(one);
       return start && { content: await createArchiveContent([start]), files: 1, isCut: true };
     }
     left -= computeSpace(next);
@@ -126,7 +126,7 @@ function assertDivisible(mapping: JsonObject | null, files: number): void {
 }
 
 async function packFile({ file, table }: ImportFile, isMapped: boolean): Promise<PackedFile> {
-  const name = isMapped && table === 'market' ? file.name : `${table}${getEnding(file)}`;
+  const name = isMapped && table === 'market' ? file.name : `${table}${getExtension(file)}`;
   return pack({ name, bytes: new Uint8Array(await file.arrayBuffer()) });
 }
 

@@ -1,5 +1,5 @@
 import { formatBytes } from '../../words/numbers.js';
-import { getBaseName, getEnding, type Source } from './file-kinds.js';
+import { getBaseName, getExtension, type Source } from './file-kinds.js';
 
 /** Tables of a store. Each table is a CSV file. */
 export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
@@ -17,9 +17,9 @@ const TABLE_FILE_ENDINGS = new Set(['.csv', '.tsv', '.txt', '.parquet']);
 /** Maximum size of one file before compression, equal to the limit of the service per request. */
 export const FILE_BYTES_MAX = 200_000_000;
 
-export const isParquet = ({ file }: ImportFile): boolean => getEnding(file) === '.parquet';
+export const isParquet = ({ file }: ImportFile): boolean => getExtension(file) === '.parquet';
 
-const isWorkbook = ({ file }: ImportFile): boolean => getEnding(file) === '.xlsx';
+const isWorkbook = ({ file }: ImportFile): boolean => getExtension(file) === '.xlsx';
 
 /** Returns true if each file is a workbook with one table. A single workbook has one table per sheet. */
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
@@ -42,7 +42,7 @@ export const removeFile = (files: readonly ImportFile[], at: number): readonly I
 function assignTables(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
   return files.map((one, at) => {
-    const isOfATable = TABLE_FILE_ENDINGS.has(getEnding(one.file)) || (ofWorkbooks && isWorkbook(one));
+    const isOfATable = TABLE_FILE_ENDINGS.has(getExtension(one.file)) || (ofWorkbooks && isWorkbook(one));
     if (!isOfATable) return { ...one, table: null };
     if (at < from && one.table !== null) return one;
     const base = getBaseName(one.file)
@@ -54,7 +54,7 @@ function assignTables(files: readonly ImportFile[], from: number): readonly Impo
 
 /** Returns the reason why the files cannot be imported together; null if they can. */
 export function findTrouble(files: readonly ImportFile[]): string | null {
-  const odd = files.find((one) => !TABLE_FILE_ENDINGS.has(getEnding(one.file)) && !isWorkbook(one));
+  const odd = files.find((one) => !TABLE_FILE_ENDINGS.has(getExtension(one.file)) && !isWorkbook(one));
   if (odd !== undefined)
     return `${odd.file.name} has an unsupported format. Use CSV or text files, Parquet, xlsx, or a zip archive of them.`;
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';

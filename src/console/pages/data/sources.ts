@@ -1,4 +1,4 @@
-import { ACCEPTED_ENDINGS, getEnding, type Source } from './file-kinds.js';
+import { ACCEPTED_EXTENSIONS, getExtension, type Source } from './file-kinds.js';
 import { getPath } from './folder-files.js';
 import { ArchiveFault, readMembers } from './unzip.js';
 
@@ -20,18 +20,18 @@ export async function readSources(files: readonly File[]): Promise<ChosenFiles> 
   for (const file of files) {
     const path = getPath(file);
     const isInFolder = path.includes('/');
-    if (isInFolder && (isOfTheSystem(path) || !ACCEPTED_ENDINGS.split(',').includes(getEnding(file)))) {
+    if (isInFolder && (isOfTheSystem(path) || !ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file)))) {
       if (!isOfTheSystem(path)) ignored.push(path);
       continue;
     }
-    if (getEnding(file) !== '.zip') {
+    if (getExtension(file) !== '.zip') {
       sources.push(isInFolder ? createSource(file, path) : file);
       continue;
     }
     try {
       const members = (await readMembers(file)).filter(({ name }) => !isOfTheSystem(name));
-      const hasText = members.some((member) => TABLE_ENDINGS.includes(getEnding(member)));
-      const isTable = (member: Source) => (hasText ? TABLE_ENDINGS : ['.xlsx']).includes(getEnding(member));
+      const hasText = members.some((member) => TABLE_ENDINGS.includes(getExtension(member)));
+      const isTable = (member: Source) => (hasText ? TABLE_ENDINGS : ['.xlsx']).includes(getExtension(member));
       const tables = members.filter(isTable);
       if (tables.length === 0) throw new ArchiveFault(`${file.name} contains no CSV file, Parquet file or workbook.`);
       sources.push(...tables);

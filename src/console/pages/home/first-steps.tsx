@@ -7,7 +7,7 @@ import { offerFiles } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
 import { navigate } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { ACCEPTED_ENDINGS } from '../data/file-kinds.js';
+import { ACCEPTED_EXTENSIONS } from '../data/file-kinds.js';
 import { MARKET_WORDS } from '../data/generate-market.js';
 
 const GenerateDialog = createLazyComponent(
@@ -78,7 +78,7 @@ function ChooseFiles() {
         hidden
         type="file"
         multiple
-        accept={ACCEPTED_ENDINGS}
+        accept={ACCEPTED_EXTENSIONS}
         onChange={(event) => importFiles(event.currentTarget.files)}
       />
       <Button onClick={() => input.current?.click()}>Choose files</Button>

@@ -21,7 +21,7 @@ export interface ScenarioRow {
 export function wordsOf({ window, shocks }: JsonObject): string {
   if (isObject(window)) return `${String(window['start'])} to ${String(window['end'])}`;
   return Object.entries(isObject(shocks) ? shocks : {})
-    .map(([what, by]) => `${subjectOf(what)} ${moveOf(by)}`)
+    .map(([what, by]) => `${subjectOf(what)} ${formatShock(by)}`)
     .join(', ');
 }
 
@@ -31,7 +31,7 @@ function subjectOf(what: string): string {
   return group.length === 0 ? what : `${column.toLowerCase().replaceAll('_', ' ')} ${group.join(':')}`;
 }
 
-const moveOf = (by: Json | undefined): string =>
+const formatShock = (by: Json | undefined): string =>
   typeof by === 'number' ? `${by < 0 ? 'falls' : 'rises'} by ${formatAtMost(100 * Math.abs(by), 2)}%` : String(by);
 
 interface ColumnTerms {

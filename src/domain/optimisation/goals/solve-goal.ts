@@ -148,7 +148,7 @@ function solveLinearRatio(
     const numerator = computeNumerator(x);
     isPositive ||=
       numerator > 0 ||
-      isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, computeNumerator);
+      canNumeratorBePositive(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, computeNumerator);
     return isPositive
       ? { ...result, price, variance: computeWorstVariance(metric, robustness, x), numerator }
       : undefined;
@@ -198,7 +198,7 @@ function computeStartPrice(rows: Program, { weights, slopes, numerator }: PriceS
  * Returns true if any portfolio has a positive numerator.
  * @param program program that maximises the numerator
  */
-function isAttainable(
+function canNumeratorBePositive(
   solver: Solver,
   program: Program,
   { robustness, metric }: Pick<Problem, 'robustness' | 'metric'>,

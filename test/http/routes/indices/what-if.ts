@@ -48,7 +48,7 @@ const PARTS = [
   'mean',
   '555',
   'third Friday',
-  'May, November',
+  'May and November',
   '2 sessions before',
   '15%',
   '0.5',

@@ -32,7 +32,7 @@ test('crossing bounds, and trade limits below the forced trades, are infeasible'
   const open = { ...wide, rows };
   expect(isRuledOut(open)).toBe(false);
   expect(isRuledOut({ ...open, lower: open.lower.with(1, 0.3), upper: open.upper.with(1, 0.2) })).toBe(true);
-  // A security that must fall by 0.2 trades at least 0.2.
+  // A security whose weight must decrease by 0.2 trades at least 0.2.
   const kink = {
     at: at.with(0, 0.5),
     left: new Float64Array(n).fill(-1),

@@ -51,7 +51,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     });
   }
 
-  /** Returns the cadence of an amendment that takes effect at once and not at the next review: its date alone. */
+  /** Returns the cadence of an amendment that takes effect at once and not at the next review: only its date. */
   function createDateCadence(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });

@@ -18,7 +18,7 @@ const JOBS: readonly (readonly [path: string, body: object])[] = [
 
 /**
  * Runs a job of a temporary service in this process and discards it. V8 then has compiled the code of requests, jobs,
- * documents and events, which saves the first job of a client 20 ms of the event loop.
+ * documents and events, which saves the first job of a client a third of its time.
  * @param home home of the running service; the temporary home is a folder in its scratch folder
  */
 export async function practiseJob(home: string): Promise<void> {

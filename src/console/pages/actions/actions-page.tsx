@@ -191,7 +191,8 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
           )
         }
       >
-        Actions come with the files of the data store. Each is confirmed or rejected here before it takes effect.
+        Actions come with the files of the data store. Confirm or reject each of them here. A schedule can require the
+        confirmation before it publishes a close.
       </EmptyState>
     );
   const keys = selected.filter((key) => rows.some(({ action_id: id }) => id === key));

@@ -110,7 +110,7 @@ function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: Chan
   return (
     <>
       <tr>
-        <td class="number">
+        <td class="date">
           {day === '' ? MISSING_TEXT : day} {isDate(day) && <span class="quiet">{formatWeekday(day)}</span>}
         </td>
         <td>

@@ -39,7 +39,7 @@ export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
       .slice(0, shown)
       .map(([first, ...others]) => (
         <li key={`${first.date} ${first.kind}`}>
-          <span class="number">
+          <span class="date">
             {first.date} <span class="quiet">{formatWeekday(first.date)}</span>
           </span>
           <Badge kind={getBadge(first)}>{formatKind(first)}</Badge>

@@ -142,7 +142,10 @@ function LatestDecisions({ latest_errors: errors, latest_judgements: judgements 
   return (
     <div class="side-by-side">
       {judgements.length > 0 && (
-        <Section title="Latest judgements" aside={<a href={formatGovernanceAddress('judgements')}>All</a>}>
+        <Section
+          title="Latest judgements with a reason"
+          aside={<a href={formatGovernanceAddress('judgements')}>All</a>}
+        >
           <Entries label="Latest judgements" entries={judgements.map(createJudgementEntry)} />
         </Section>
       )}

@@ -93,9 +93,9 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // More than cores, because many files wait for processes, disks and time limits: one extra worker leaves a quarter of the
-    // processor time idle on two cores, two leave none.
-    maxWorkers: availableParallelism() + 2,
+    // One more than cores, because many files wait for processes, disks and time limits. Two more take a tenth longer on two
+    // cores, because each worker loads the program.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [

@@ -93,8 +93,7 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // One more than cores, because many files wait for processes, disks and time limits. Two more take a tenth longer on two
-    // cores, because each worker loads the program.
+    // One more than cores, because many files wait for processes, disks and time limits. On two cores, two more save no time.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',

@@ -52,7 +52,7 @@ function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   if (!hasKey.value) return <a href={address}>{children}</a>;
   return (
     <Download address={address} fileName={fileName} read={read}>
-      {children} (file)
+      {children}
     </Download>
   );
 }

@@ -17,6 +17,7 @@ import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../
 import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
 import { RunLevels } from './run-levels.js';
+import { formatRunChange, IDENTICAL } from './run-change.js';
 import { formatTerms } from './run-terms.js';
 
 /**
@@ -37,8 +38,10 @@ export function Runs({ id }: { readonly id: string }) {
               <Table
                 label={`runs of ${id}`}
                 name="runs"
-                columns={createColumns(id, schemas.data).filter(
-                  ({ id: column }) => column !== 'published' || runs.some(({ published }) => published),
+                columns={createColumns({ id, runs, schemas: schemas.data }).filter(
+                  ({ id: column }) =>
+                    (column !== 'published' || runs.some(({ published }) => published)) &&
+                    (column !== 'change' || runs.length > 1),
                 )}
                 rows={runs}
                 keyOf={({ run_id: run }) => run}
@@ -181,7 +184,14 @@ const PUBLISHED_COLUMN: Column<StoredRun> = {
   show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
 };
 
-const createColumns = (id: string, schemas: Schemas | undefined): readonly Column<StoredRun>[] => [
+interface ColumnTerms {
+  readonly id: string;
+  /** All stored runs, newest first. */
+  readonly runs: readonly StoredRun[];
+  readonly schemas: Schemas | undefined;
+}
+
+const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<StoredRun>[] => [
   {
     id: 'at',
     title: 'Run',
@@ -190,6 +200,22 @@ const createColumns = (id: string, schemas: Schemas | undefined): readonly Colum
     show: ({ run_at: at }) => formatMoment(at),
   },
   PUBLISHED_COLUMN,
+  {
+    id: 'change',
+    title: 'Changed',
+    help: 'Inputs that differ from the run before. A run with the same inputs has the same results.',
+    width: 118,
+    priority: 2,
+    value: (run) => formatRunChange(run, runs[runs.indexOf(run) + 1]),
+    show: (run) => {
+      const text = formatRunChange(run, runs[runs.indexOf(run) + 1]);
+      return text === IDENTICAL ? <Badge>{text}</Badge> : text;
+    },
+    showBelow: (run) => {
+      const text = formatRunChange(run, runs[runs.indexOf(run) + 1]);
+      return text === IDENTICAL ? <Badge>{text}</Badge> : text !== null && `changed: ${text}`;
+    },
+  },
   {
     id: 'id',
     title: 'Id',

@@ -10,6 +10,7 @@ import type {
 import { downloadFile, pollEventually, follow, findLongestName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
+import { waitForPreview } from './first-preview.js';
 import { combineUniverses } from './universes.js';
 
 /** Tests an index that is designed, edited by two users, run, and examined. */
@@ -70,10 +71,7 @@ export function describeIndices(desk: () => Desk): void {
     await pollEventually(() => page.getByLabel('Name *').inputValue()).toBe('Core');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
-    // Before its first run, the page shows a preview of the constituents and of the level.
-    await page.getByLabel('Preview of CORE').getByText('Constituents').waitFor();
-    await page.getByRole('table', { name: 'Largest weights' }).waitFor();
-    await page.getByRole('application', { name: /^Previewed level of CORE/ }).waitFor();
+    await waitForPreview(page);
     const stored = await service.ask<{ name: string }>('GET', '/indices/CORE');
     expect([stored.status, stored.body.name]).toEqual([200, 'Core']);
     expect(complaints).toEqual([]);

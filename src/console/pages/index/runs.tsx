@@ -184,6 +184,24 @@ const PUBLISHED_COLUMN: Column<StoredRun> = {
   show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
 };
 
+/** @param runs all stored runs, newest first */
+function createChangeColumn(runs: readonly StoredRun[]): Column<StoredRun> {
+  const find = (run: StoredRun) => formatRunChange(run, runs[runs.indexOf(run) + 1]);
+  return {
+    id: 'change',
+    title: 'Changed',
+    help: 'Inputs that differ from the run before. A run with the same inputs has the same results.',
+    width: 118,
+    priority: 2,
+    value: find,
+    show: (run) => (find(run) === IDENTICAL ? <Badge>{IDENTICAL}</Badge> : find(run)),
+    showBelow: (run) => {
+      const text = find(run);
+      return text === IDENTICAL ? <Badge>{text}</Badge> : text !== null && `changed: ${text}`;
+    },
+  };
+}
+
 interface ColumnTerms {
   readonly id: string;
   /** All stored runs, newest first. */
@@ -200,22 +218,7 @@ const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<Stor
     show: ({ run_at: at }) => formatMoment(at),
   },
   PUBLISHED_COLUMN,
-  {
-    id: 'change',
-    title: 'Changed',
-    help: 'Inputs that differ from the run before. A run with the same inputs has the same results.',
-    width: 118,
-    priority: 2,
-    value: (run) => formatRunChange(run, runs[runs.indexOf(run) + 1]),
-    show: (run) => {
-      const text = formatRunChange(run, runs[runs.indexOf(run) + 1]);
-      return text === IDENTICAL ? <Badge>{text}</Badge> : text;
-    },
-    showBelow: (run) => {
-      const text = formatRunChange(run, runs[runs.indexOf(run) + 1]);
-      return text === IDENTICAL ? <Badge>{text}</Badge> : text !== null && `changed: ${text}`;
-    },
-  },
+  createChangeColumn(runs),
   {
     id: 'id',
     title: 'Id',

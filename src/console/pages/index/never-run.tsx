@@ -7,6 +7,7 @@ import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { usePhone } from '../../components/use-phone.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
@@ -107,8 +108,12 @@ function IndexPreview({ id }: { readonly id: string }) {
   const earned = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
   if (preview.data === undefined && sketch.data === undefined && (preview.trouble ?? sketch.trouble) === null)
     return <FiguresSkeleton />;
+  const trouble = preview.trouble ?? sketch.trouble;
   return (
     <>
+      {trouble !== null && (
+        <Problem trouble={trouble} onRetry={() => [preview, sketch].forEach((one) => one.reload())} />
+      )}
       <Metrics
         label={`Preview of ${id}`}
         metrics={[

@@ -140,7 +140,8 @@ export function createMarketRows(
     fileRow = row;
     const slot = rows & (BLOCK_ROWS - 1);
     if (slot === 0) {
-      if (rows >= rowsMax) throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are read.`);
+      if (rows >= rowsMax)
+        throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are accepted.`);
       codeBlocks.push(blocks.integers().fill(-1));
       dayBlocks.push(blocks.integers());
       for (const ofField of valueBlocks) ofField.push(blocks.floats().fill(Number.NaN));

@@ -145,7 +145,7 @@ test('the price basis states the choice, the reason and the alternatives', async
   });
   expect([yahoo.basis.adjustment, yahoo.basis.reason]).toEqual([
     'splits',
-    'Yahoo Finance writes closes adjusted for splits and not for dividends.',
+    'Yahoo Finance writes closes adjusted for splits, not for dividends.',
   ]);
   for (const [name, adjustment] of [
     ['adj_close_2005.csv', 'total'],

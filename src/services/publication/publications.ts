@@ -57,7 +57,7 @@ export interface Publications {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
    *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
-  publish(indexId: string, body: () => PublishRequest, asked: PublicationRequest): Promise<Publication>;
+  publish(indexId: string, body: () => PublishRequest, request: PublicationRequest): Promise<Publication>;
   /**
    * Returns the entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE
    */
@@ -128,9 +128,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   return {
     async publish(indexId, body, { by, signal, day, isForeseen = false }) {
       const { document } = await requireIndex(documents, indexId);
-      const asked = body();
-      assertReasoned(asked);
-      const { run_id: id } = asked;
+      const publishRequest = body();
+      assertReasoned(publishRequest);
+      const { run_id: id } = publishRequest;
       const run =
         id === undefined
           ? await findCurrentRun({ documents, states }, indexId)
@@ -139,24 +139,28 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // Without a run in the request, the run is current.
       const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
-      const closes = await readCloses(dependencies, run, { through: asked.through, calendar, signal });
+      const closes = await readCloses(dependencies, run, { through: publishRequest.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { standing, head } = log;
-        const found = findDisagreements(closes, standing);
+        const differing = findDisagreements(closes, standing);
         const treatment =
-          asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
-        const request = createTreatedRequest(asked, treatment);
-        const disagreements = treatment?.restated ?? found;
+          publishRequest.error_policy &&
+          treatErrors(publishRequest.error_policy, { closes, standing, disagreements: differing }, isClosed);
+        const request = createTreatedRequest(publishRequest, treatment);
+        const disagreements = treatment?.restated ?? differing;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
         // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
-        const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
+        const time = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
-        const error = createError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
+        const error = createError(
+          { closes, standing, found: differing, treatment, request },
+          { ...terms, restated, at: time, by },
+        );
         const correction = await readCorrection(documents, error);
-        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
+        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at: time });
         assertWhole(statements, closes.partial, request);
         const published = statements.length - restated;
         const noted = { ...by, note: findNote(request, by) };
@@ -254,8 +258,8 @@ function hasClosure(calendar: Calendar | undefined, date: string): boolean {
 
 /** Returns the text of a publication in the audit log: its reason, and the note of the request. */
 function findNote({ reason }: PublishRequest, { note }: Authorship): string | null {
-  const said = [reason, note].filter((each) => each != null && each !== '');
-  return said.length === 0 ? null : [...new Set(said)].join('; ');
+  const reasonTexts = [reason, note].filter((text) => text != null && text !== '');
+  return reasonTexts.length === 0 ? null : [...new Set(reasonTexts)].join('; ');
 }
 
 /** Refuses a restatement without a reason. @throws Refusal VALIDATION_FAILED */

@@ -2,17 +2,7 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 
 /** Formats a benchmark statement as Markdown. */
 export function formatStatement(statement: BenchmarkStatement): string {
-  const {
-    index_id: id,
-    name,
-    generated_at: generatedAt,
-    version,
-    purpose,
-    calendar,
-    inputs,
-    review,
-    publication,
-  } = statement;
+  const { index_id: id, name, generated_at: date, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;
   const sections: readonly (readonly [string, readonly string[]])[] = [
     ['Purpose', [purpose ?? 'The definition has no description.']],
@@ -61,7 +51,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       ({ name: title, version: number, text }) => [`Procedure: ${title} (version ${number})`, [text]] as const,
     ),
   ];
-  const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${generatedAt.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
+  const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${date.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
   return head + sections.map(([title, lines]) => `\n## ${title}\n\n${lines.join('\n')}\n`).join('');
 }
 

@@ -140,8 +140,7 @@ export function createMarketRows(
     fileRow = row;
     const slot = rows & (BLOCK_ROWS - 1);
     if (slot === 0) {
-      if (rows >= rowsMax)
-        throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are accepted.`);
+      if (rows >= rowsMax) throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are read.`);
       codeBlocks.push(blocks.integers().fill(-1));
       dayBlocks.push(blocks.integers());
       for (const ofField of valueBlocks) ofField.push(blocks.floats().fill(Number.NaN));

@@ -128,9 +128,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   return {
     async publish(indexId, body, { by, signal, day, isForeseen = false }) {
       const { document } = await requireIndex(documents, indexId);
-      const publishRequest = body();
-      assertReasoned(publishRequest);
-      const { run_id: id } = publishRequest;
+      const order = body();
+      assertReasoned(order);
+      const { run_id: id } = order;
       const run =
         id === undefined
           ? await findCurrentRun({ documents, states }, indexId)
@@ -139,28 +139,24 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // Without a run in the request, the run is current.
       const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
-      const closes = await readCloses(dependencies, run, { through: publishRequest.through, calendar, signal });
+      const closes = await readCloses(dependencies, run, { through: order.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { standing, head } = log;
-        const differing = findDisagreements(closes, standing);
+        const found = findDisagreements(closes, standing);
         const treatment =
-          publishRequest.error_policy &&
-          treatErrors(publishRequest.error_policy, { closes, standing, disagreements: differing }, isClosed);
-        const request = createTreatedRequest(publishRequest, treatment);
-        const disagreements = treatment?.restated ?? differing;
+          order.error_policy && treatErrors(order.error_policy, { closes, standing, disagreements: found }, isClosed);
+        const request = createTreatedRequest(order, treatment);
+        const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
         // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
-        const time = findLatestTime(timestamp(), key.valid_from, log.lastAt);
+        const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
-        const error = createError(
-          { closes, standing, found: differing, treatment, request },
-          { ...terms, restated, at: time, by },
-        );
+        const error = createError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
         const correction = await readCorrection(documents, error);
-        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at: time });
+        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
         const published = statements.length - restated;
         const noted = { ...by, note: findNote(request, by) };

@@ -317,12 +317,10 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
   try {
     const path = await artifacts.file(run.artifacts.columns);
     const columns = await openPath(path);
-    const earlierFigures: Record<string, number> = {};
+    const files: Record<string, number> = {};
     for (const ref of listEarlierFiles(run))
-      earlierFigures[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await openPath(
-        await artifacts.file(ref),
-      );
-    return { path, descriptors: { columns, earlier: earlierFigures }, close };
+      files[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await openPath(await artifacts.file(ref));
+    return { path, descriptors: { columns, earlier: files }, close };
   } catch (failure) {
     await close();
     throw failure;

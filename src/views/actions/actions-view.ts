@@ -108,39 +108,33 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   return (action: CorporateAction): ActionRow | null => {
     const columnOfAction = columnByName.get(action.identifier);
     const column = sm.columnOf(action.identifier);
-    const session = findFirstAtLeast(days, action.exDay);
-    const isComing = session === days.length;
-    const before = session - 1;
+    const t = findFirstAtLeast(days, action.exDay);
+    const isComing = t === days.length;
+    const before = t - 1;
     const weight = columnOfAction === undefined || column < 0 ? 0 : weightAt(before, columnOfAction);
     if (weight === 0) return null;
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
     const withheld = computeWithheld(action.identifier, action.exDay);
-    const beforeAction = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
+    const state = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
     const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
     const after = isComing
-      ? toPendingOutcome(computeProForma(action, beforeAction, worth), {
+      ? toPendingOutcome(computeProForma(action, state, worth), {
           shares,
           split,
           divisor: divisor?.[before] ?? null,
           isFixed,
         })
       : {
-          weight: weightAt(session, columnOfAction!),
-          shares: sharesAt(session, column, weightAt(session, columnOfAction!)),
-          divisor: divisor?.[session] ?? null,
-          ...findActualOutcome(terms, action, {
-            session: sm.sessionAt(days[session]!),
-            column,
-            shares,
-            level: level[session]!,
-          }),
+          weight: weightAt(t, columnOfAction!),
+          shares: sharesAt(t, column, weightAt(t, columnOfAction!)),
+          divisor: divisor?.[t] ?? null,
+          ...findActualOutcome(terms, action, { session: sm.sessionAt(days[t]!), column, shares, level: level[t]! }),
         };
     const offer = offers.get(action);
-    const choices =
-      offer === undefined ? listSecurityChoices(action, beforeAction) : computeOfferChoices(offer, beforeAction, worth);
+    const choices = offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
@@ -170,10 +164,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   };
 }
 
-function listSecurityChoices(action: CorporateAction, beforeAction: BeforeAction): AfterChoice[] {
-  return action.type === 'RIGHTS_ISSUE'
-    ? computeRightsChoices(action, beforeAction)
-    : computeScripChoices(action, beforeAction);
+function listSecurityChoices(action: CorporateAction, state: BeforeAction): AfterChoice[] {
+  return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, state) : computeScripChoices(action, state);
 }
 
 /** Formats the figures of all actions as CSV, one row per action. Effects of pending elections are omitted. */

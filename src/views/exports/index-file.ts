@@ -202,28 +202,24 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  * Returns the index after the previous close, with the changes of share counts and the corporate actions of the session
  * applied.
  */
-function openIndexAt(run: RunReader, position: number, market: MarketData | null): CashFile {
+function openIndexAt(run: RunReader, row: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
-  const { treatment, rounding } = findRunSettings(header, run.days[position]!);
+  const { treatment, rounding } = findRunSettings(header, run.days[row]!);
   const terms = readRunShareTerms(treatment);
-  const [shares, price, fx] = [
-    computeSharesAfter(run, position - 1),
-    readPricesAt(run, position - 1),
-    readRatesAt(run, position - 1),
-  ];
-  const cash = computeCashAfter(run, position - 1);
+  const [shares, price, fx] = [computeSharesAfter(run, row - 1), readPricesAt(run, row - 1), readRatesAt(run, row - 1)];
+  const cash = computeCashAfter(run, row - 1);
   const before = computeMarketValue(shares, price, fx) + cash;
   let after = before;
   for (const { name, at: t, factor } of run.counts) {
-    if (t !== position || shares[name] === 0) continue;
+    if (t !== row || shares[name] === 0) continue;
     const keptShares = shares[name]! * factor;
     const changed = areRounded(shares[name]!, rounding.shares) ? roundValue(keptShares, rounding.shares) : keptShares;
     after += (changed - shares[name]!) * price[name]! * fx[name]!;
     shares[name] = changed;
   }
-  const children = getChildren(run, { at: position, shares }, market);
+  const children = getChildren(run, { at: row, shares }, market);
   for (const { name, at: t, effect } of run.effects) {
-    if (t !== position || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
+    if (t !== row || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
     const close = price[name]!;
     after += shares[name]! * close * fx[name]! * (computeOpeningFactor(effect, close, terms) - 1);
     const keptShares = shares[name]! * computeShareFactor(effect, close, terms);
@@ -235,9 +231,9 @@ function openIndexAt(run: RunReader, position: number, market: MarketData | null
     shares[name] = held;
     price[name] = 0;
   }
-  const exact = (run.divisor[position - 1]! * after) / before;
+  const exact = (run.divisor[row - 1]! * after) / before;
   const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
-  return { ...readDay(run, position), divisor, shares, price, fx, cash };
+  return { ...readDay(run, row), divisor, shares, price, fx, cash };
 }
 
 const roundValue = (value: number, decimals: number | undefined): number =>

@@ -263,7 +263,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).not.toContain('--on-duplicate');
     await writeFile(toPath('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // open questions are reported in addition to unreadable files
     const twice = (await ask(words)).err;
-    expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
+    expect(twice).toContain('skips them. --on-duplicate: Rows with the same identifier and date differ');
     await writeFile(toPath('damaged/A.csv'), formatBars('11'));
     const looked = await ask(['inspect', toPath('damaged')]);
     expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
@@ -275,7 +275,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(toPath('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
     const { status, out, err } = await ask(['inspect', toPath('across.csv')]);
     expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
-    expect(err).toContain('Days stand across, in its first row: turn the table');
+    expect(err).toContain('The first row contains dates. Transpose the table');
   });
 
   test('derived dividends are rows of the store', async () => {

@@ -86,8 +86,8 @@ test('a wrong price blocks the indices with the security until a person waives i
   ]).toEqual([
     'index_id: OTHER is not an index of the schedule close.',
     `check: The check weights has no finding on ${day2}.`,
-    `index_id: The check moves has no finding in CORE-FEE on ${day2}, but in CORE, EVEN.`,
-    `identifier: The check moves has no finding of BB in EVEN on ${day2}, but of AA.`,
+    `index_id: The check moves has no finding in CORE-FEE on ${day2}. It has findings in CORE, EVEN.`,
+    `identifier: The check moves has no finding of BB in EVEN on ${day2}. It has findings of AA.`,
   ]);
   await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
   const waived = await waitForSettledDay(service, day2);

@@ -73,7 +73,7 @@ test.each([
   const { detail } = await service.refusal('PUT', '/schedules/close', schedule({ indices: ['CORE', 'EVEN'], steps }));
   const [{ path, message }] = (detail as { findings: [{ path: string; message: string }] }).findings;
   expect(path).toBe(`steps[0].files[${files.length - 1}].name`);
-  expect(message).toContain(`names both ${text}`);
+  expect(message).toContain(`is the name of both ${text}`);
 });
 
 test('a day runs and publishes a family, parents first, and a second round publishes nothing again', async () => {
@@ -129,7 +129,7 @@ test('an index whose closes are refused blocks only its derived indices', async 
     ['CORE-FEE', 'PARTIAL_CLOSES'],
     ['EVEN', 'RESTATEMENT'], // the definition changed after closes were published
   ]);
-  expect(day.held[1]!.reason).toMatch(/^Its parent CORE is held back/);
+  expect(day.held[1]!.reason).toMatch(/^The parent CORE is held back/);
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 

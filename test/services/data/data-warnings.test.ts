@@ -128,7 +128,7 @@ test('a merger into no other security is refused', async () => {
   const merger = ['A', 'MERGER', -1, DAYS[30], null, null, null];
   const { body } = await service.ask('POST', '/data/import', importOf(buildTables([merger])));
   const text = JSON.stringify(body);
-  expect(text).toContain(`The MERGER of A on ${DAYS[30]!} names no related identifier; the name`);
+  expect(text).toContain(`The MERGER of A on ${DAYS[30]!} has no related identifier; related must`);
   expect(text).toContain('The value of a MERGER is -1');
 });
 
@@ -153,7 +153,7 @@ test('endings and splits of one security on one day are a finding that states th
     expect.objectContaining({
       severity: 'warning',
       path: `corporate_actions[E ${DAYS[20]}]`,
-      message: expect.stringMatching(/MERGER of E .* is applied: .* are not: ACQUISITION at 200/),
+      message: expect.stringMatching(/MERGER of E .* is applied: .* are ignored: ACQUISITION at 200/),
     }),
   ]);
   expect(await findingsOf(merger, [...bid.slice(0, 6), DAYS[18]])).toEqual([]);

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { attempt } from '../../state/actions.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { useFields } from '../../state/fields.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { createPlainSentence } from '../../words/methodology.js';
 import type { JsonObject } from '../../words/paths.js';

@@ -1,4 +1,4 @@
-import { createStoredList } from '../../state/kept.js';
+import { createStoredList } from '../../state/stored-list.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /** Return of the shocked group as a fraction; the other groups respond to it. */

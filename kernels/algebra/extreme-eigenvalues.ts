@@ -134,13 +134,13 @@ function findLargestEigenvalue(problem: EigenProblem): number | undefined {
 
 /** Computes the sum of the squares of all entries from the upper triangle. */
 function sumSquares(a: Float64Array, n: number): number {
-  let own = 0;
+  let diagonal = 0;
   let pairs = 0;
   for (let i = 0; i < n; i++) {
-    own += a[i * (n + 1)]! * a[i * (n + 1)]!;
+    diagonal += a[i * (n + 1)]! * a[i * (n + 1)]!;
     for (let position = i * (n + 1) + 1; position < (i + 1) * n; position++) pairs += a[position]! * a[position]!;
   }
-  return own + 2 * pairs;
+  return diagonal + 2 * pairs;
 }
 
 interface ExtremeEigenvalue {
@@ -208,9 +208,9 @@ function runLanczos({ engine, n }: EigenProblem, { start, steps, multiply, isDon
     next.set(start);
     let length = computeNorm(next);
     for (let k = 0; ; k++) {
-      const own = basis.subarray(k * n, (k + 1) * n);
-      for (let i = 0; i < n; i++) own[i] = next[i]! / length;
-      multiply(own, next);
+      const vector = basis.subarray(k * n, (k + 1) * n);
+      for (let i = 0; i < n; i++) vector[i] = next[i]! / length;
+      multiply(vector, next);
       const before = basis.subarray(0, (k + 1) * n);
       let alpha = 0;
       for (let pass = 0; pass < 2; pass++) {

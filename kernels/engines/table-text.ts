@@ -63,7 +63,7 @@ export interface TextWindow {
   readonly end: number;
   readonly windowBytes: number;
   at(): number;
-  moveTo(at: number): void;
+  moveTo(position: number): void;
   /** Drains the written text, except for an incomplete last word. */
   drainWords(): void;
 }
@@ -78,7 +78,7 @@ export type WriteTable = (
   to: number,
   marks: number,
   tokens: number,
-  at: number,
+  address: number,
   end: number,
   rowBytes: number,
   powers: number,

@@ -20,21 +20,21 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
   let combinations = 1;
   for (let i = 0; i < program.n; i++) {
     if (!(net[i]! < -1e-12)) continue;
-    const own = listChoices(program, i, -net[i]!);
-    combinations *= own.length;
+    const lotChoices = listChoices(program, i, -net[i]!);
+    combinations *= lotChoices.length;
     if (combinations > COMBINATIONS_MAX) return undefined;
-    choices.push(own);
+    choices.push(lotChoices);
   }
   let best: { merit: number; trades: AccountTrades } | undefined;
   const bought = net.map((trade) => Math.max(0, trade));
   const isPlain = program.rows.every(({ short, long }) => short === 0 && long === 0);
   let leastTax = Infinity;
   const taken: LotChoice[] = [];
-  const visit = (at: number, short: number, long: number): void => {
-    if (at < choices.length) {
-      for (const choice of choices[at]!) {
-        taken[at] = choice;
-        visit(at + 1, short + choice.short, long + choice.long);
+  const visit = (depth: number, short: number, long: number): void => {
+    if (depth < choices.length) {
+      for (const choice of choices[depth]!) {
+        taken[depth] = choice;
+        visit(depth + 1, short + choice.short, long + choice.long);
       }
       return;
     }

@@ -90,7 +90,7 @@ export function settleOrder(
     const answer = solveByPrices(form, options) ?? solveRelaxation(form, options);
     if (answer.status === 'stalled') isPartial = true;
     steps += answer.steps;
-    const net = answer.weights.map((weight, i) => weight - program.held[i]!);
+    const net = answer.weights.map((weight, i) => weight - program.heldWeights[i]!);
     return { multipliers: answer.multipliers, net, isPartial };
   }
 
@@ -107,7 +107,7 @@ export function settleOrder(
     const trades = relaxTrades(reduced, prices, either);
     const createPoint = ({ weights, multipliers }: IntermediateSolution): StartingSolution => ({
       multipliers,
-      net: weights.map((weight, i) => weight - reduced.held[i]! + ownSettledTrades.net[i]!),
+      net: weights.map((weight, i) => weight - reduced.heldWeights[i]! + ownSettledTrades.net[i]!),
     });
     let isPartial = false;
     const isEnough = (partial: IntermediateSolution): boolean => {
@@ -255,7 +255,7 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
  * variance is exact.
  */
 function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
-  const { n, k, loadings, specific, target, held } = program;
+  const { n, k, loadings, specific, target, heldWeights } = program;
   const { rows: prices, short, long, cost } = computePrices(rows, multipliers, program.taxWeight);
   const averseness = program.aversion + multipliers.variance;
   const slopes = new Float64Array(n);
@@ -263,7 +263,7 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
     if (weights !== null) for (let i = 0; i < n; i++) slopes[i]! += prices[j]! * weights[i]!;
   });
   const net = from.slice();
-  const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
+  const active = Float64Array.from(net, (trade, i) => heldWeights[i]! + trade - target[i]!);
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
   for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > TRADE_CHANGE_MAX; pass++) {
     most = 0;

@@ -33,7 +33,7 @@ export interface AccountSolution {
   /** Smallest bound of all sides. */
   readonly bound: number;
   /** Index of the certificate for the side of the trades. */
-  readonly own: number;
+  readonly certificateIndex: number;
   readonly steps: number;
   readonly nodes: number;
 }
@@ -99,7 +99,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     settled.push({ candidate: settledSide.candidate, permit: settledSide.permit, at: certificates.length - 1 });
     if (best === undefined || settledSide.candidate.merit < best.merit) best = settledSide.candidate;
   }
-  let { answer, at: own } = selectBest(settled);
+  let { answer, at: certificateIndex } = selectBest(settled);
   shareCertificates(program, certificates, answer.merit);
   let visited = 0;
   const bounds = certificates.map(({ bound }) => bound);
@@ -117,7 +117,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     figures,
     certificates: certificates.map((certificate, position) => ({ ...certificate, bound: bounds[position]! })),
     bound: Math.min(...bounds),
-    own,
+    certificateIndex,
     steps,
     nodes: visited,
   };
@@ -286,13 +286,13 @@ interface RelaxedSolution {
  * decisions
  */
 function decide(
-  { n, held }: AccountProgram,
+  { n, heldWeights }: AccountProgram,
   { trades, answer, suggested }: RelaxedSolution,
   decided: Int8Array,
 ): boolean {
   let isChanged = false;
   for (let i = 0; i < n; i++) {
-    const net = answer.weights[i]! - held[i]!;
+    const net = answer.weights[i]! - heldWeights[i]!;
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
     const way = wish > 0 ? BUYS_ONLY : wish < 0 ? SELLS_ONLY : (decided[i] as number);
@@ -334,8 +334,8 @@ function roundToCandidate(
   return createCandidate(program, createTrades(program, net, prices));
 }
 
-const computeNetTrades = ({ held }: AccountProgram, { weights }: { readonly weights: Float64Array }): Float64Array =>
-  weights.map((weight, i) => weight - held[i]!);
+const computeNetTrades = ({ heldWeights }: AccountProgram, { weights }: Pick<TradeFigures, 'weights'>): Float64Array =>
+  weights.map((weight, i) => weight - heldWeights[i]!);
 
 function clearRounding({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
   const bought = new Float64Array(n);

@@ -143,7 +143,7 @@ interface PricedSolution {
  * the norm does not bind, and at a price that proves infeasibility.
  */
 function findRoot(
-  at: (price: number) => PricedSolution | undefined,
+  solveAtPrice: (price: number) => PricedSolution | undefined,
   guess: number,
   close: number,
 ): PricedSolution | undefined {
@@ -151,7 +151,7 @@ function findRoot(
   let high: PricedSolution | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
-    const tried = at(price);
+    const tried = solveAtPrice(price);
     if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
     const isEnd = tried.answer.status === 'infeasible' || (price === 0 && tried.excess <= 0);
     if (isEnd || Math.abs(tried.excess) <= close) return tried;

@@ -155,14 +155,14 @@ function findBestPartner({
 }: Omit<Descent, 'gap'> & { readonly diagonal: Float64Array; readonly from: number }): number {
   const n = w.length;
   const row = from * n;
-  const own = diagonal[from]!;
+  const variance = diagonal[from]!;
   const top = gradient[from]!;
   let best = -1;
   let bestGain = 0;
   for (let j = 0; j < n; j++) {
     const slope = top - gradient[j]!;
     if (slope <= 0 || w[j]! >= upper) continue;
-    const curvature = own + diagonal[j]! - 2 * covariance[row + j]!;
+    const curvature = variance + diagonal[j]! - 2 * covariance[row + j]!;
     const gain = curvature > 0 ? (slope * slope) / curvature : Infinity;
     if (gain > bestGain) {
       best = j;

@@ -61,8 +61,8 @@ function computeForce({ n, metric, centre }: Program, x: Float64Array, work: Wor
 /** Returns the slope of kink k at security i on its side; 0 for a security pinned to the kink. */
 export function computeSlope({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
   const { at, left, right } = kinks[k]!;
-  const held = state.names[i]!;
-  if (held >= PINNED && kinks[held - PINNED]!.at[i] === at[i]) return 0;
+  const side = state.names[i]!;
+  if (side >= PINNED && kinks[side - PINNED]!.at[i] === at[i]) return 0;
   return state.sides[k * n + i] === -1 ? left[i]! : right[i]!;
 }
 

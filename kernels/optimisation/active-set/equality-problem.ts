@@ -33,22 +33,22 @@ export function fixSecurities(
 ): void {
   work.freeCount = 0;
   for (let i = 0; i < n; i++) {
-    const held = state.names[i]!;
-    if (held === FREE && lower[i]! < upper[i]!) work.free[work.freeCount++] = i;
-    else if (held >= PINNED) x[i] = kinks[held - PINNED]!.at[i]!;
-    else x[i] = held === UPPER ? upper[i]! : lower[i]!;
+    const side = state.names[i]!;
+    if (side === FREE && lower[i]! < upper[i]!) work.free[work.freeCount++] = i;
+    else if (side >= PINNED) x[i] = kinks[side - PINNED]!.at[i]!;
+    else x[i] = side === UPPER ? upper[i]! : lower[i]!;
   }
   work.activeCount = 0;
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
-    if (held === IDLE) rowMultipliers[r] = 0;
-    else if (held === OVER || held === UNDER) rowMultipliers[r] = held === OVER ? rows.penalty[r]! : -rows.penalty[r]!;
+    const side = state.rows[r]!;
+    if (side === IDLE) rowMultipliers[r] = 0;
+    else if (side === OVER || side === UNDER) rowMultipliers[r] = side === OVER ? rows.penalty[r]! : -rows.penalty[r]!;
     else work.active[work.activeCount++] = r;
   }
   for (let k = 0; k < kinks.length; k++) {
-    const held = state.kinks[k]!;
-    if (held === IDLE) kinkMultipliers[k] = 0;
-    else if (held === OVER) kinkMultipliers[k] = kinks[k]!.limit === null ? 1 : kinks[k]!.penalty;
+    const side = state.kinks[k]!;
+    if (side === IDLE) kinkMultipliers[k] = 0;
+    else if (side === OVER) kinkMultipliers[k] = kinks[k]!.limit === null ? 1 : kinks[k]!.penalty;
     else work.active[work.activeCount++] = rows.count + k;
   }
   for (let q = 0; q < normMultipliers.length; q++) {

@@ -41,8 +41,8 @@ export function createRandomAccount({
   const target = raw.map((x) => x / total);
   const drifted = target.map((x) => x * Math.exp(0.4 * drawNormal()));
   const sum = drifted.reduce((a, x) => a + x, 0);
-  const held = drifted.map((x) => (x / sum) * 0.99);
-  const { lotStart, lotSize, lotShort, lotLong } = createRandomLots(held, {
+  const heldWeights = drifted.map((x) => (x / sum) * 0.99);
+  const { lotStart, lotSize, lotShort, lotLong } = createRandomLots(heldWeights, {
     random,
     normal: drawNormal,
     lotsOf,
@@ -62,13 +62,13 @@ export function createRandomAccount({
     loadings,
     specific,
     target,
-    held,
+    heldWeights,
     lotStart,
     lotSize,
     lotShort,
     lotLong,
     isOrdered: new Uint8Array(n).fill(isOrdered ? 1 : 0),
-    buyLimit: held.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
+    buyLimit: heldWeights.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
     costRate: new Float64Array(n).fill(0.0005),
     unit: new Float64Array(n).fill(share),
     minimumTrade: new Float64Array(n).fill(minimumTrade),

@@ -104,7 +104,7 @@ describe('solveAccount', () => {
     const bound = solveAccount(createRandomAccount({ ...terms, trackingLimit: limit }), { nodes: 0 });
     expect(Math.sqrt(bound.figures.variance)).toBeCloseTo(limit, 6);
     expect(bound.figures.objective).toBeGreaterThan(free.figures.objective);
-    expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
+    expect(bound.certificates[bound.certificateIndex]!.multipliers.variance).toBeGreaterThan(0);
   });
 
   it.each([1, 2, 3])('keeps every limit that some trades keep, whatever the cost (%i)', (seed) => {
@@ -113,7 +113,7 @@ describe('solveAccount', () => {
     // than 100.
     const near = solveAccount({ ...createRandomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
     const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
-    const { status, figures, certificates, own } = solveAccount(
+    const { status, figures, certificates, certificateIndex } = solveAccount(
       createRandomAccount({ ...terms, trackingLimit: limit }),
       {
         nodes: 0,
@@ -121,12 +121,16 @@ describe('solveAccount', () => {
     );
     expect(status).toBe('optimal');
     expect(Math.sqrt(figures.variance)).toBeLessThan(limit + 1e-7);
-    expect(certificates[own]!.multipliers.variance).toBeGreaterThan(100);
+    expect(certificates[certificateIndex]!.multipliers.variance).toBeGreaterThan(100);
   });
 
   it('reports an account without permitted trades as infeasible', () => {
     const program = createRandomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
-    const stuck = { ...program, buyLimit: new Float64Array(program.n), lower: program.held.map((w) => w * 0.99) };
+    const stuck = {
+      ...program,
+      buyLimit: new Float64Array(program.n),
+      lower: program.heldWeights.map((w) => w * 0.99),
+    };
     expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');
   });
 

@@ -29,8 +29,8 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
     await setImmediate();
   }
   const rest = computeDigest(market, columns, { from: whole * BLOCK_DAYS, to: days });
-  const held = new Set(names);
-  return [removeSecurities(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
+  const nameSet = new Set(names);
+  return [removeSecurities(market, new Set(identifiers.filter((name) => !nameSet.has(name)))), market].map((tables) => {
     const history = computeHistoryDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
     const restHistory = computeHistoryDigest(tables, {
       after: whole === 0 ? undefined : dates[whole * BLOCK_DAYS - 1]!,
@@ -59,11 +59,11 @@ function computeDigest(
   columns: readonly number[],
   { from, to }: { readonly from: number; readonly to: number },
 ): Uint8Array {
-  const [assets, kept] = [identifiers.length, columns.length];
+  const [assets, selectedCount] = [identifiers.length, columns.length];
   const taken = [...fields].map(([name, panel]): [string, Float64Array] => {
-    const values = new Float64Array((to - from) * kept);
+    const values = new Float64Array((to - from) * selectedCount);
     for (let t = from; t < to; t++)
-      for (let k = 0; k < kept; k++) values[(t - from) * kept + k] = panel[t * assets + columns[k]!]!;
+      for (let k = 0; k < selectedCount; k++) values[(t - from) * selectedCount + k] = panel[t * assets + columns[k]!]!;
     return [name, values];
   });
   const names = columns.map((column) => identifiers[column]!);

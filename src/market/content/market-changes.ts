@@ -68,7 +68,7 @@ export function compareBars(
       else if (isChanged) counts.changed += 1;
     }
   }
-  return { ...counts, gained: [...gained].toSorted(compareText), ...restated.made() };
+  return { ...counts, gained: [...gained].toSorted(compareText), ...restated.listRestatements() };
 }
 
 /**

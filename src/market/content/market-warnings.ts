@@ -186,9 +186,9 @@ function listActionSessions({ identifiers, dates, actions }: MarketContent): Map
     const n = position.get(action.identifier);
     if (n === undefined || isCancelled(action)) continue;
     const session = findFirstAtLeast(dates, action.exDay);
-    const known = sessions.get(n);
-    if (known === undefined) sessions.set(n, [session]);
-    else known.push(session);
+    const securitySessions = sessions.get(n);
+    if (securitySessions === undefined) sessions.set(n, [session]);
+    else securitySessions.push(session);
   }
   return sessions;
 }

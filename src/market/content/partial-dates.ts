@@ -124,14 +124,14 @@ function createClosureCheck(
   open: () => Calendars,
 ): (n: number, day: Day) => boolean {
   const column = columns.indexOf('EXCHANGE');
-  const exchangeOf = (n: number): unknown =>
+  const findExchange = (n: number): unknown =>
     column < 0
       ? undefined
       : rows.get(identifiers[n]!)?.findLast(({ values }) => values[column] !== null)?.values[column];
   const isClosed = (calendar: Calendar | undefined, day: Day): boolean =>
     calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to && !calendar.isSession(day);
   return (n, day) => {
-    const exchange = exchangeOf(n);
+    const exchange = findExchange(n);
     const named = typeof exchange === 'string' ? [exchange] : codes;
     return named.some((code) => isClosed(open().get(code), day));
   };

@@ -71,7 +71,7 @@ export function refreshContent(
   };
   return {
     content,
-    report: createRefreshReport({ held: stored, content }, { ...options, judgement, columns }),
+    report: createRefreshReport({ storedContent: stored, content }, { ...options, judgement, columns }),
     isHistoryKept: judgement !== undefined && !isCorrected && isHistoryKept(judgement),
     taken: rest.taken,
   };

@@ -40,7 +40,7 @@ export function compareSeries(
         restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
-  return { ...counts, history, ...restated.made() };
+  return { ...counts, history, ...restated.listRestatements() };
 }
 
 /** Returns the attributes of a series that differ between two versions. */

@@ -204,6 +204,6 @@ function formatLocation({ file, path, value }: Finding): string {
 function formatFileHint({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';
-  const those = files.length === 1 ? 'that file' : `those ${files.length} files`;
-  return ` To leave ${those} out instead: --ignore ${files.join(',')}.`;
+  const filesPhrase = files.length === 1 ? 'that file' : `those ${files.length} files`;
+  return ` To leave ${filesPhrase} out instead: --ignore ${files.join(',')}.`;
 }

@@ -95,17 +95,17 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
 
 function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has this field
-  const held = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
+  const series = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
   const refusals: (readonly [Day, number])[] = [];
   for (let t = 0; t < dates.length; t++) {
     const cell = t * identifiers.length + n;
     if (adjusted[cell]! <= 0) refusals.push([dates[t]!, adjusted[cell]!]);
     if (!(closes[cell]! > 0 && adjusted[cell]! > 0)) continue;
-    held.days.push(dates[t]!);
-    held.close.push(closes[cell]!);
-    held.adjusted.push(adjusted[cell]!);
+    series.days.push(dates[t]!);
+    series.close.push(closes[cell]!);
+    series.adjusted.push(adjusted[cell]!);
   }
-  return { ...held, refused: refusals };
+  return { ...series, refused: refusals };
 }
 
 function collectActions(
@@ -258,11 +258,12 @@ function dividePlateaus(
   const plateaus: { from: number; factor: Range; rounding: number }[] = [];
   for (let t = 0; t < close.length; t++) {
     const slack = adjusted[t]! * (relative + closeUnit / 2 / close[t]!) + unit / 2;
-    const own = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
+    const factorRange = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
     const last = plateaus.at(-1);
-    const low = Math.max(own.low, last?.factor.low ?? 0);
-    const high = Math.min(own.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
-    if (last === undefined || low > high) plateaus.push({ from: t, factor: own, rounding: slack / adjusted[t]! });
+    const low = Math.max(factorRange.low, last?.factor.low ?? 0);
+    const high = Math.min(factorRange.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
+    if (last === undefined || low > high)
+      plateaus.push({ from: t, factor: factorRange, rounding: slack / adjusted[t]! });
     else last.factor = { low, high };
   }
   return plateaus;

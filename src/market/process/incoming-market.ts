@@ -59,8 +59,8 @@ export function createIncomingMarket(): IncomingMarket {
   let isStopped = false;
 
   function openFile(path: string): Promise<FileHandle> {
-    const known = files.get(path);
-    if (known !== undefined) return known;
+    const incomingFile = files.get(path);
+    if (incomingFile !== undefined) return incomingFile;
     const opening = open(path, 'r');
     files.set(path, opening);
     return opening.finally(() => rm(path, { force: true }));

@@ -33,7 +33,7 @@ export async function readSource(
   files: TableFiles,
   problems: Problems,
   onProgress: Progress,
-  { isPart = false, isOwn = false, known = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
+  { isPart = false, isOwn = false, knownDigests = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
 ): Promise<SourceResult | undefined> {
   const sourceFiles = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   for (const { label, path } of sourceFiles) problems.nameFile(label, formatFileName(label, path));
@@ -42,7 +42,7 @@ export async function readSource(
     digests: [],
     unchangedTables: [],
     problems,
-    known,
+    knownDigests,
     follower,
     terms,
     duck: () => (duck ??= openDuckDb({ files: listParquetPaths(sourceFiles) })),
@@ -185,9 +185,9 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],
-  { known, digests }: SourceReadState,
+  { knownDigests, digests }: SourceReadState,
 ): Promise<boolean> {
-  const expected = known[tableKind];
+  const expected = knownDigests[tableKind];
   if (expected === undefined) return false;
   const results: FileDigest[] = [];
   try {

@@ -54,10 +54,10 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
 
   function open(batch: number): readonly Float64Array[] {
     if (!isApart || within.has(batch)) return selectPanels(batch);
-    const held = apart.get(batch);
+    const heldCells = apart.get(batch);
     apart.delete(batch);
-    if (held === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
-    const cells = held ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
+    if (heldCells === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
+    const cells = heldCells ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
     apart.set(batch, cells);
     return cells;
   }

@@ -68,10 +68,10 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const datasetId = header.store_id ?? createSlug(header.name);
       previous = await findPrevious(dependencies, datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
-      const held = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
+      const storedFiles = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
-      return { folder: work.folder, held, load };
+      return { folder: work.folder, storedFiles, load };
     };
     try {
       const result = await readImport(dependencies, body, { onImport, asker });

@@ -2,7 +2,7 @@ import { AuditSeal } from '#domain/documents/audit-document.js';
 import { NO_HASH, type SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { signHash } from '../publication/signing.js';
-import { hashOf } from '../publication/statement-hash.js';
+import { computeStatementHash } from '../publication/statement-hash.js';
 import { findLatestTime } from '../timestamp.js';
 import { readAuditHead, formatEntryId, putAuditHead } from './log.js';
 import { parseStored } from '../read-stored.js';
@@ -28,7 +28,7 @@ export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, now
     at: timestamp,
     key_id: key.key_id,
   };
-  const hash = hashOf(stated);
+  const hash = computeStatementHash(stated);
   await tx.put('audit-seal', formatEntryId(seq), {
     ...stated,
     hash,

@@ -75,11 +75,11 @@ interface TransactionParts {
 /** Wraps a transaction: writes of versioned kinds add versions, and writes of audited kinds are logged. */
 export function createVersionedTransaction<T extends DocumentTransaction>(
   tx: T,
-  { now, options, versionsKept: kept = Infinity }: TransactionParts,
+  { now, options, versionsKept: keptVersions = Infinity }: TransactionParts,
 ): T {
   const getAuthor = (): Authorship => options?.by ?? NO_REQUEST;
-  let at: string | undefined;
-  const getTime = (): string => (at ??= formatTimestamp(now()));
+  let timestamp: string | undefined;
+  const getTime = (): string => (timestamp ??= formatTimestamp(now()));
   const ahead = createPrefetchedReads(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
@@ -103,7 +103,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     }
     if (!existed) return false;
     const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing });
-    if (version !== null) await trimHistory(tx, subject, { latest: version, kept });
+    if (version !== null) await trimHistory(tx, subject, { latest: version, keptVersions });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
@@ -131,7 +131,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
           { kind, id },
           { body, by: getAuthor(), at: getTime(), standing },
         );
-        if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, kept });
+        if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, keptVersions });
         const changes =
           kind === 'store' ? storeChanges(standing.document, body, { etag, isVersion: added !== undefined }) : [];
         for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
@@ -247,10 +247,10 @@ const ADOPTION_BATCH = 256;
  * @cost two listings of ids, if all documents have versions
  */
 export async function adoptDocuments(documents: DocumentStore): Promise<number> {
-  const known = new Set(await documents.ids('history'));
+  const historyIds = new Set(await documents.ids('history'));
   let adopted = 0;
   for (const kind of VERSIONED_KINDS) {
-    const missing = (await documents.ids(kind)).filter((id) => !known.has(`${kind}/${id}`));
+    const missing = (await documents.ids(kind)).filter((id) => !historyIds.has(`${kind}/${id}`));
     for (let from = 0; from < missing.length; from += ADOPTION_BATCH) {
       const batch = missing.slice(from, from + ADOPTION_BATCH);
       if (!(await isWritten(documents, kind, batch))) return adopted;

@@ -42,7 +42,7 @@ function createCellReader(column: Vector): (row: number) => Cell {
   const values = column.memoize();
   if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // other columns contain texts and numbers; the rows report any other value
   return (row) => {
-    const at: unknown = values.get(row);
-    return at === null ? null : new Date(Math.floor(Number(at) / DAY_MS) * DAY_MS);
+    const timestamp: unknown = values.get(row);
+    return timestamp === null ? null : new Date(Math.floor(Number(timestamp) / DAY_MS) * DAY_MS);
   };
 }

@@ -56,8 +56,8 @@ function change({ id, body }: { readonly id: number; readonly body: Uint8Array }
   if (id === GLOBALS) return append(body, [STEPS_AT_START]);
   if (id === CODE) return meterCode(body, charge(steps));
   if (id !== EXPORTS) return [body];
-  const own = Array.from({ length: variables }, (_, k) => exportOf(formatVariableExport(k), imported + k));
-  return append(body, [exportOf(STEPS_EXPORT, steps), ...own]);
+  const variableExports = Array.from({ length: variables }, (_, k) => exportOf(formatVariableExport(k), imported + k));
+  return append(body, [exportOf(STEPS_EXPORT, steps), ...variableExports]);
 }
 
 /** A 32-bit variable that begins at its maximum. */

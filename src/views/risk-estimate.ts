@@ -28,7 +28,7 @@ export type EstimateUniverse =
   /** Securities last held by a run, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
-      readonly held: () => readonly string[];
+      readonly listHeldIdentifiers: () => readonly string[];
       readonly calendar: string;
       readonly currency: string;
       readonly treatment: TreatmentSpec;
@@ -123,7 +123,10 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
           to,
         })
       : openMarketOn({ market, calendars, code: universe.calendar });
-  const asked = selectKnownColumns(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
+  const asked = selectKnownColumns(
+    universe.kind === 'names' ? universe.identifiers : universe.listHeldIdentifiers(),
+    sm.columnOf,
+  );
   const window = {
     sm,
     growth: computeGrowth(sm, terms),

@@ -61,7 +61,7 @@ export function computeTrackingForecast(
   const observations = active.length;
   if (observations < 2) return null;
   const year = Math.sqrt(estimatePeriodsPerYear(level.days));
-  const annualise = (of: Float64Array): number => computeDeviation(of) * year;
+  const annualise = (series: Float64Array): number => computeDeviation(series) * year;
   const half = Math.sqrt(2 / observations);
   return {
     forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),

@@ -46,8 +46,8 @@ export function findUniverse(
   if (isOverlayDocument(document)) {
     const day = composer.market(indexId).sessions[session]!;
     const beneath = listSources(document).flatMap((id) => {
-      const known = findLastAtMost(composer.market(id).sessions, day);
-      return known < 0 ? [] : [...composer.universe(id, known)];
+      const lastSession = findLastAtMost(composer.market(id).sessions, day);
+      return lastSession < 0 ? [] : [...composer.universe(id, lastSession)];
     });
     return Int32Array.from(new Set(beneath)).toSorted();
   }

@@ -49,7 +49,7 @@ export interface WatchPosition {
 }
 
 /** Returns the change of constituents at a close; undefined if nothing changes. */
-export type MemberChange = (watch: MemberWatch, at: WatchPosition) => Composition | undefined;
+export type MemberChange = (watch: MemberWatch, position: WatchPosition) => Composition | undefined;
 
 /**
  * Returns the ratio of index market value to `worth` of the latest review's composition. The ratio is constant between

@@ -57,8 +57,8 @@ function listSegments({ sm, first, document }: OverlayOnMarket, to: number): Seg
     return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];
   });
   const begins = [{ spec: document.overlay, first }, ...texts];
-  const kept = begins.filter((one, k) => k === begins.length - 1 || begins[k + 1]!.first > one.first);
-  return kept.map((one, k) => ({ ...one, to: kept[k + 1]?.first ?? to }));
+  const latestBegins = begins.filter((one, k) => k === begins.length - 1 || begins[k + 1]!.first > one.first);
+  return latestBegins.map((one, k) => ({ ...one, to: latestBegins[k + 1]?.first ?? to }));
 }
 
 /**

@@ -20,13 +20,13 @@ export interface SparseWeightMemory {
  * produces no garbage.
  */
 export function createSparseMemory(): SparseWeightMemory {
-  let kept = new Float64Array(0);
+  let buffer = new Float64Array(0);
   let taken: Float64Array | undefined;
   return {
     take(cells) {
       if (taken !== undefined) return new Float64Array(cells);
-      if (kept.length < cells) kept = new Float64Array(cells);
-      taken = kept.subarray(0, cells);
+      if (buffer.length < cells) buffer = new Float64Array(cells);
+      taken = buffer.subarray(0, cells);
       return taken;
     },
     giveBack(book, followedFrom) {
@@ -35,10 +35,10 @@ export function createSparseMemory(): SparseWeightMemory {
       taken = undefined;
     },
     drop() {
-      if (taken !== undefined) kept = new Float64Array(0);
+      if (taken !== undefined) buffer = new Float64Array(0);
       taken = undefined;
     },
-    bytes: () => kept.byteLength,
+    bytes: () => buffer.byteLength,
   };
 }
 

@@ -61,9 +61,9 @@ function addTrades(trades: GrowingTrades, { value, weights, columns }: Book, eve
   const filled =
     event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
   for (let slot = 0; slot < names; slot++) {
-    const given = moved === null ? 0 : moved[slot]!;
-    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
-    if (Math.abs(given) > smallest) addTrade(trades, free, { slot, notional: given });
+    const transferred = moved === null ? 0 : moved[slot]!;
+    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + transferred);
+    if (Math.abs(transferred) > smallest) addTrade(trades, free, { slot, notional: transferred });
     // A security may be bought to replace one that left, and sold by an earlier order on the same day.
     const fill = filled?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;

@@ -52,8 +52,8 @@ export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContex
   const parsed = OverlaySpec.safeParse(overlay);
   if (currency !== undefined || !parsed.success) return body;
   const source = listBlendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
-  const own = findOverlayType(parsed.data).currency(parsed.data);
-  const taken = own ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
+  const typeCurrency = findOverlayType(parsed.data).currency(parsed.data);
+  const taken = typeCurrency ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
   return taken === undefined ? body : { ...body, currency: taken };
 }
 
@@ -112,10 +112,13 @@ function reportReturnVariants(
   sources: readonly IndexDocument[],
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
-  const own = sources.map((source) => ({ id: source.id, variant: resolveTreatment(source, indexOf)?.dividends }));
-  const [first] = own;
-  if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
-  const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
+  const sourceVariants = sources.map((source) => ({
+    id: source.id,
+    variant: resolveTreatment(source, indexOf)?.dividends,
+  }));
+  const [first] = sourceVariants;
+  if (variant !== undefined || sourceVariants.every((part) => part.variant === first?.variant)) return [];
+  const named = sourceVariants.map((part) => `${part.id} ${part.variant}`).join(', ');
   const message = `The parts have different return variants (${named}). All parts use ${first?.variant}, the variant of the first part. Use overlay.variant to select another variant.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
@@ -204,9 +207,9 @@ function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[
   const first = parts[0]!.index_id;
   const wanted = currencyOf.get(first)!;
   return parts.flatMap(({ index_id: id }, k) => {
-    const own = currencyOf.get(id)!;
-    if (own === wanted) return [];
-    const message = `The parts of a blend must have the same currency: ${id} is in ${own}, and ${first} is in ${wanted}. Use an overlay of type currency to convert an index.`;
+    const partCurrency = currencyOf.get(id)!;
+    if (partCurrency === wanted) return [];
+    const message = `The parts of a blend must have the same currency: ${id} is in ${partCurrency}, and ${first} is in ${wanted}. Use an overlay of type currency to convert an index.`;
     return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }

@@ -17,8 +17,8 @@ export function sortFamily(ids: readonly string[], parentsOf: (id: string) => re
   const planned = new Set(ids);
   const above = new Map<string, ReadonlySet<string>>();
   function listAncestors(id: string, below: ReadonlySet<string>): ReadonlySet<string> {
-    const known = above.get(id);
-    if (known !== undefined) return known;
+    const cachedDepth = above.get(id);
+    if (cachedDepth !== undefined) return cachedDepth;
     if (below.has(id)) return new Set();
     const found = new Set<string>();
     for (const parent of parentsOf(id)) {

@@ -147,11 +147,11 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const datapointsByName = createDatapointsByName(terms.datapoints);
   const converted = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
-    const known =
+    const cachedRequest =
       converted.get(expression) ??
       listExpressionReads(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
-    converted.set(expression, known);
-    return known;
+    converted.set(expression, cachedRequest);
+    return cachedRequest;
   };
   const seriesOf = createExpressionSeries({
     expanded: datapointsByName.expanded,
@@ -324,8 +324,8 @@ function computeField(
   if (source.kind === 'beta') {
     const rolled = shared.rolling?.betas({ ...window, columns, universe });
     if (rolled) return rolled;
-    const of = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
-    return computeBetas(of, { market: shared.marketReturns(of, universe), length, columns });
+    const returnWindow = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
+    return computeBetas(returnWindow, { market: shared.marketReturns(returnWindow, universe), length, columns });
   }
   if (source.kind === 'windowed') {
     const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;

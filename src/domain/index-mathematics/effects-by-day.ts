@@ -24,12 +24,12 @@ const effectsByActions = new WeakMap<MarketData['actions'], Map<string, EffectsB
 /** Returns the effects of all actions that are not cancelled. @cost O(N + A log A), once per market and terms */
 export function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const key = `${market.adjustment} ${createKey(terms)}`;
-  const own = effectsByActions.get(market.actions) ?? new Map<string, EffectsByDay>();
-  effectsByActions.set(market.actions, own);
-  const effects = own.get(key) ?? readEffects(market, terms);
-  own.delete(key);
-  own.set(key, effects);
-  if (own.size > TERMS_MAX) own.delete(own.keys().next().value!);
+  const effectsByKey = effectsByActions.get(market.actions) ?? new Map<string, EffectsByDay>();
+  effectsByActions.set(market.actions, effectsByKey);
+  const effects = effectsByKey.get(key) ?? readEffects(market, terms);
+  effectsByKey.delete(key);
+  effectsByKey.set(key, effects);
+  if (effectsByKey.size > TERMS_MAX) effectsByKey.delete(effectsByKey.keys().next().value!);
   return effects;
 }
 

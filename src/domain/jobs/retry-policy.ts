@@ -60,12 +60,12 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
     if (member === undefined) return `must be member=value or kind.member=value, with commas: ${entry}`;
     if (kind !== undefined && !(JOB_KINDS as readonly string[]).includes(kind))
       return `must name a kind of job (${JOB_KINDS.join(', ')}): ${entry}`;
-    const known = MEMBERS.find((each) => each === member);
-    if (known === undefined) return `must name one of ${MEMBERS.join(', ')}: ${entry}`;
-    const { min, max } = RETRY_MEMBERS[known];
+    const retryMember = MEMBERS.find((each) => each === member);
+    if (retryMember === undefined) return `must name one of ${MEMBERS.join(', ')}: ${entry}`;
+    const { min, max } = RETRY_MEMBERS[retryMember];
     if (Number(value) < min || Number(value) > max) return `must be ${min} to ${max} for ${member}: ${entry}`;
     const target = kind === undefined ? common : (ofKind.get(kind) ?? {});
-    target[known] = Number(value);
+    target[retryMember] = Number(value);
     if (kind !== undefined) ofKind.set(kind, target);
   }
   return (kind) => ({ ...RETRY_DEFAULTS, ...common, ...ofKind.get(kind) });

@@ -221,14 +221,14 @@ function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
 function createSpellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
-  let held = 0;
+  let heldSpells = 0;
   for (const [identifier, spells] of reference) {
     rows.push([identifier, [...spells]]);
-    held += spells.length;
-    if (held < LINE_ROWS) continue;
+    heldSpells += spells.length;
+    if (heldSpells < LINE_ROWS) continue;
     lines.push({ rows });
     rows = [];
-    held = 0;
+    heldSpells = 0;
   }
   return rows.length === 0 ? lines : [...lines, { rows }];
 }

@@ -13,8 +13,8 @@ export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: Mar
   if (byCalendar === undefined) markedMarketsCache.set(market, (byCalendar = new Map()));
   const { code } = calendar;
   const others = byCalendar.get(code) ?? [];
-  const known = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
-  const found = known ?? alignMarket(input);
+  const earlierMarket = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
+  const found = earlierMarket ?? alignMarket(input);
   byCalendar.set(code, [found, ...others.filter((sm) => sm !== found)].slice(0, MARKS_MAX));
   return found;
 }

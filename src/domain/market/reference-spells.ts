@@ -26,16 +26,16 @@ const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 export function createReferenceSpells(market: MarketData, column: string): ColumnSpells {
   const columns = cache.get(market) ?? new Map<string, ColumnSpells>();
   cache.set(market, columns);
-  const known = columns.get(column);
-  const spells = known ?? createDeclaredSpells(market, column);
+  const cachedSpells = columns.get(column);
+  const spells = cachedSpells ?? createDeclaredSpells(market, column);
   columns.delete(column);
   columns.set(column, spells);
-  if (known !== undefined) return known;
-  let held = 0;
-  for (const each of columns.values()) held += countSpells(each);
+  if (cachedSpells !== undefined) return cachedSpells;
+  let cachedCount = 0;
+  for (const each of columns.values()) cachedCount += countSpells(each);
   for (const [oldest, each] of columns) {
-    if (held <= SPELLS_CACHED_MAX) break;
-    held -= countSpells(each);
+    if (cachedCount <= SPELLS_CACHED_MAX) break;
+    cachedCount -= countSpells(each);
     columns.delete(oldest);
   }
   return spells;

@@ -37,9 +37,9 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
       place === undefined
         ? Array.from(eligible.keys()).filter((i) => groups[i] === key && budgets[identifiers[i]!] === undefined)
         : [place];
-    const held = members.filter((i) => eligible[i] === 1);
-    for (const i of held) shares[i]! += share / held.length;
-    if (held.length === 0) lost.push(key);
+    const eligibleMembers = members.filter((i) => eligible[i] === 1);
+    for (const i of eligibleMembers) shares[i]! += share / eligibleMembers.length;
+    if (eligibleMembers.length === 0) lost.push(key);
   }
   if (lost.length === Object.keys(budgets).length) throw refuseUnusableBudgets(lost, field);
   if (lost.length > 0)

@@ -41,14 +41,14 @@ function cumulateReturns(returns: Float64Array, names: number): Float64Array {
  */
 export function computeValues({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
-  const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
+  const heldPositions = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
   const n = weights.length;
   let t = 0;
   for (; t + 3 < scenarios; t += 4) {
     const from = t * n;
     let [a, b, c, d] = [0, 0, 0, 0];
-    for (let k = 0; k < held.length; k++) {
-      const i = held[k]!;
+    for (let k = 0; k < heldPositions.length; k++) {
+      const i = heldPositions[k]!;
       const weight = weights[i]!;
       a += returns[from + i]! * weight;
       b += returns[from + n + i]! * weight;
@@ -62,7 +62,8 @@ export function computeValues({ scenarios, returns }: TailGoal, weights: Float64
   }
   for (; t < scenarios; t++) {
     let total = 0;
-    for (let k = 0; k < held.length; k++) total += returns[t * n + held[k]!]! * weights[held[k]!]!;
+    for (let k = 0; k < heldPositions.length; k++)
+      total += returns[t * n + heldPositions[k]!]! * weights[heldPositions[k]!]!;
     values[t] = total;
   }
   return values;

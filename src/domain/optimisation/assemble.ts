@@ -192,15 +192,15 @@ export function computeMovedValue(
   changes: readonly RowParameterChange[] | undefined,
   outward: 1 | -1,
 ): number {
-  const own = changes?.filter((change) => change.origin === origin) ?? [];
-  if (own.length === 0) return limit.value;
-  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, own) ?? 0);
+  const ownChanges = changes?.filter((change) => change.origin === origin) ?? [];
+  if (ownChanges.length === 0) return limit.value;
+  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, ownChanges) ?? 0);
   if (limit.further !== undefined)
     return limit.further.valueOf({
       ...origin.params,
-      ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])),
+      ...Object.fromEntries(ownChanges.map(({ parameter, to }) => [parameter, to])),
     });
-  const to = findMovedParameter(origin, limit.parameter, own);
+  const to = findMovedParameter(origin, limit.parameter, ownChanges);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // parameters of limits are numbers
   return limit.value + limit.slope * (to - from);
@@ -268,7 +268,13 @@ function createParts(n: number): ProgramParts {
   /**
    * Adds the penalty of a soft bound to the objective, on one side. The bounds of a row on one side form a single kink.
    */
-  function addBoundPrice(placed: RowWithOrigin, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
+  function addBoundPrice(
+    placed: RowWithOrigin,
+    side: 'lower' | 'upper',
+    name: number,
+    position: number,
+    soft: number,
+  ): void {
     const key = `${placed.origin.index} ${side}`;
     let kink = softBounds.get(key);
     if (kink === undefined) {
@@ -282,7 +288,7 @@ function createParts(n: number): ProgramParts {
       softBounds.set(key, kink);
       kinks.push({ placed, kink });
     }
-    kink.at[name] = at;
+    kink.at[name] = position;
     if (side === 'lower') kink.left[name] = -soft;
     else kink.right[name] = soft;
   }

@@ -28,8 +28,8 @@ export function findLargestMeasure(
   { origin, row }: CurvedLimit,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
-  const own = radii?.get(origin);
-  if (own !== undefined) return own;
+  const ownRadius = radii?.get(origin);
+  if (ownRadius !== undefined) return ownRadius;
   return row.form === 'norm'
     ? computeMovedRadius(row, origin, changes)
     : computeMovedValue(row.limit, origin, changes, 1);

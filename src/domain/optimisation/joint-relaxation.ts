@@ -73,9 +73,9 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
   const cuts: MoveCondition[] = [];
   let moved: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const at = moved;
-    const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(at, step)), views);
-    const tried = nudgeMoves(at, standing.nudge);
+    const start = moved;
+    const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(start, step)), views);
+    const tried = nudgeMoves(start, standing.nudge);
     if (standing.kind === 'feasible') {
       // Cuts overestimate a move whose effect is not proportional to it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
@@ -237,8 +237,8 @@ function createCut(
   proof: Proof,
   moved: Float64Array,
 ): MoveCondition | undefined {
-  const computeGapAt = (at: Float64Array) =>
-    computeRowGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
+  const computeGapAt = (moves: Float64Array) =>
+    computeRowGap(proof, assembleProgram(problem, { changes: toChanges(movables, moves), views, withTracking: true }));
   const here = computeGapAt(moved);
   const slopes = Float64Array.from(movables, ({ from, room }, k) => {
     if (moved[k]! >= room) return 0;

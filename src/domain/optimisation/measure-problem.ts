@@ -148,11 +148,11 @@ function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isH
   const free = upper.slice();
   let reach = 0;
   for (const { members, maximum } of groups) {
-    const held = members.filter(isHeld);
+    const heldMembers = members.filter(isHeld);
     const others = Float64Array.from(members, (i) => (isHeld(i) ? 0 : upper[i]!)).sort();
     for (const i of members) free[i] = 0;
-    const left = Math.max(0, maximum - held.length);
-    reach += held.reduce((sum, i) => sum + upper[i]!, 0);
+    const left = Math.max(0, maximum - heldMembers.length);
+    reach += heldMembers.reduce((sum, i) => sum + upper[i]!, 0);
     reach += others.subarray(Math.max(0, others.length - left)).reduce((sum, most) => sum + most, 0);
   }
   return free.reduce((sum, most) => sum + most, reach);
@@ -178,8 +178,8 @@ function computeLeastDistance(
       invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
-    const own = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
-    const dropped = own.subarray(0, Math.max(0, own.length - maximum));
+    const referenceWeights = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
+    const dropped = referenceWeights.subarray(0, Math.max(0, referenceWeights.length - maximum));
     // the groups of one row are disjoint
     sold.set(origin, (sold.get(origin) ?? 0) + dropped.reduce((sum, weight) => sum + weight, 0));
   }

@@ -134,10 +134,10 @@ function createSwapBound(
   { choice, solution }: FoundChoice,
   neighbours: readonly Choice[],
 ): NeighbourBound | undefined {
-  const held = choice.held.slice();
-  for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (held[i]! |= isHeld));
+  const heldFlags = choice.held.slice();
+  for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (heldFlags[i]! |= isHeld));
   const base = options.base.program;
-  const names = listPositions(held);
+  const names = listPositions(heldFlags);
   return createNeighbourBound(algebra, {
     problem,
     base,

@@ -109,15 +109,15 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
     const rest = new Float64Array(n * n);
     subtractParts(open, pairs, 1, rest);
     const excess = open.reduce((left, i) => left - centre[i]!, sum!);
-    const own = new Float64Array(n);
+    const pairProduct = new Float64Array(n);
     return {
       ...counted,
       valueAt(weights) {
-        multiplyMetric(ofPairs, weights, own);
+        multiplyMetric(ofPairs, weights, pairProduct);
         let square = 0;
         let total = 0;
         for (const i of open) {
-          square += own[i]! * weights[i]!;
+          square += pairProduct[i]! * weights[i]!;
           total += weights[i]! - centre[i]!;
         }
         return counted.valueAt(weights) + (curvature / 2) * (along * (total * total - excess * excess) - square);

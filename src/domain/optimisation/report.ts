@@ -95,8 +95,8 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
         return ofName.get(rowWithOrigin)?.[side] ?? 0;
       case 'linear': {
         const y = findMultiplier(rowWithOrigin);
-        const own = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
-        return own === 0 ? 0 : -own * computeBoundScale(row, weights);
+        const sideMultiplier = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
+        return sideMultiplier === 0 ? 0 : -sideMultiplier * computeBoundScale(row, weights);
       }
       case 'distance':
         return side === 'upper' ? removeNegativeZero(-2 * findMultiplier(rowWithOrigin)) : 0;
@@ -160,8 +160,8 @@ function listSides(problem: Problem, rowWithOrigin: RowWithOrigin, weights: Floa
       return [createSide('lower', value, limit, BINDING_TOLERANCE_EFFECTIVE_NUMBER)];
     }
     case 'count': {
-      const held = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);
-      return [createSide('lower', held, row.minimum, 0), createSide('upper', held, row.maximum, 0)];
+      const heldCount = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);
+      return [createSide('lower', heldCount, row.minimum, 0), createSide('upper', heldCount, row.maximum, 0)];
     }
     case 'threshold': {
       const least = weights.reduce(

@@ -29,7 +29,7 @@ export interface OverlayContext {
    * Returns the price of a currency (default: the currency of the underlying index) in the currency of the overlay,
    * [T]. @throws Refusal FX_MISSING
    */
-  exchange(of?: string): Float64Array;
+  exchange(quoted?: string): Float64Array;
   /**
    * Returns the weight in the underlying index of securities quoted in a currency of `weighed`, after each close, in
    * the return variant of the index, [T].

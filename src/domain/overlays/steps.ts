@@ -52,12 +52,12 @@ export function subtractCosts(
   if (bps === undefined) return path;
   const { sources } = context;
   const { growth: before, exposures } = path;
-  const growth = before.map((own, t) => {
-    if (t === 0) return own;
+  const growth = before.map((growthBefore, t) => {
+    if (t === 0) return growthBefore;
     let traded = 0;
     for (let k = 0; k < exposures.length; k++)
-      traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / own);
-    return assertPositive(own * (1 - bps * BASIS_POINT * traded), context, t);
+      traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / growthBefore);
+    return assertPositive(growthBefore * (1 - bps * BASIS_POINT * traded), context, t);
   });
   const costs = { part: 'costs' as const, contributions: growth.map((own, t) => own - before[t]!) };
   return { ...path, growth, parts: [...path.parts, costs] };

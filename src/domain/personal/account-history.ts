@@ -137,12 +137,12 @@ export function createHistory(
       for (const gain of acted.gains) realise(day, gain);
     },
     trade(day, trades, costRate) {
-      const held: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
+      const openLots: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
       const bought: HeldLot[] = [];
       const moved: DisallowedLoss[] = [];
       const traded: RecentTrade[] = [];
       let notional = 0;
-      for (const { identifier, side, shares, price, lot: at, disallowed_loss: loss = 0, term } of trades) {
+      for (const { identifier, side, shares, price, lot: lotPosition, disallowed_loss: loss = 0, term } of trades) {
         notional += shares * price;
         if (side === 'buy') {
           recordEntry(day, 'buy', identifier, -shares * price, shares);
@@ -150,16 +150,16 @@ export function createHistory(
           traded.push({ identifier, date: formatDay(day), shares, price });
           continue;
         }
-        const own = held[at!]!;
-        const sold = Math.min(shares, own.left);
-        own.left = own.left - sold < own.shares * 1e-12 ? 0 : own.left - sold;
+        const openLot = openLots[lotPosition!]!;
+        const sold = Math.min(shares, openLot.left);
+        openLot.left = openLot.left - sold < openLot.shares * 1e-12 ? 0 : openLot.left - sold;
         recordEntry(day, 'sell', identifier, sold * price, -sold);
-        realise(day, { amount: sold * (price - own.cost) + loss, acquired: own.acquired }, term);
-        if (loss > 0) moved.push({ identifier, shares: sold, loss, held: day - own.acquired });
-        traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: own.cost });
+        realise(day, { amount: sold * (price - openLot.cost) + loss, acquired: openLot.acquired }, term);
+        if (loss > 0) moved.push({ identifier, shares: sold, loss, held: day - openLot.acquired });
+        traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: openLot.cost });
       }
       recordEntry(day, 'cost', null, -notional * costRate);
-      const heldLots = held
+      const heldLots = openLots
         .filter(({ left }) => left > 0)
         .map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
       state.recent = [...state.recent, ...traded];
@@ -182,10 +182,10 @@ interface Gains {
  * @source 26 U.S.C. 1212(b)(1)
  */
 function computeCarriedLosses({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
-  const own = { short: Math.max(0, -short), long: Math.max(0, -long) };
+  const netGains = { short: Math.max(0, -short), long: Math.max(0, -long) };
   return netting === 'separate'
-    ? own
-    : { short: Math.max(0, own.short - Math.max(0, long)), long: Math.max(0, own.long - Math.max(0, short)) };
+    ? netGains
+    : { short: Math.max(0, netGains.short - Math.max(0, long)), long: Math.max(0, netGains.long - Math.max(0, short)) };
 }
 
 export interface HistoryTerms {

@@ -78,8 +78,9 @@ export function computeExclusionPrices(
     const sales = forced.flatMap(({ name, lot: { gain, isLong } }) =>
       name === names[i] ? [((isLong ? prices.long : prices.short) * gain) / price] : [],
     );
-    const kept = sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;
-    if (kept - slope > 0) found[identifier] = kept - slope;
+    const keepingPrice =
+      sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;
+    if (keepingPrice - slope > 0) found[identifier] = keepingPrice - slope;
   }
   return found;
 }

@@ -20,8 +20,8 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
   const { program, value, names, account, rowIds, forcedCost } = built;
   const { answer } = solved;
   const { figures, certificates, bound } = answer;
-  const own = certificates[answer.own]!;
-  const prices = computePricesAt(program, program.sides[own.side]!, own.multipliers);
+  const certificate = certificates[answer.certificateIndex]!;
+  const prices = computePricesAt(program, program.sides[certificate.side]!, certificate.multipliers);
   const objective = figures.objective + forcedCost;
   const before = createHeldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
@@ -52,10 +52,10 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
     shadow_prices: {
       short_gain: prices.short,
       long_gain: prices.long,
-      tracking_error_bp: value * 2 * own.multipliers.variance * trackingError * 1e-4,
-      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * own.multipliers.rows[j]!])),
+      tracking_error_bp: value * 2 * certificate.multipliers.variance * trackingError * 1e-4,
+      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * certificate.multipliers.rows[j]!])),
       exclusions: Object.fromEntries(
-        Object.entries(computeExclusionPrices(common, built, { figures, own })).map(([id, price]) => [
+        Object.entries(computeExclusionPrices(common, built, { figures, own: certificate })).map(([id, price]) => [
           id,
           value * price,
         ]),
@@ -89,11 +89,13 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
 /** Maximum gap of an optimal result, as a fraction of the account value. */
 export const GAP_OPTIMAL = 1e-8;
 
-function createHeldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
+function createHeldFigures({ n, k, heldWeights, target, specific, loadings }: AccountProgram): {
+  readonly variance: number;
+} {
   let variance = 0;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++) {
-    const active = held[i]! - target[i]!;
+    const active = heldWeights[i]! - target[i]!;
     variance += specific[i]! * active * active;
     for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * active;
   }
@@ -108,21 +110,21 @@ function listTrades(common: BatchCommon, built: BuiltAccount, { answer }: Solved
   const { account, names, lots, program, value, forced } = built;
   const { bought, sold } = answer.trades;
   const trades: AccountTrade[] = [];
-  const createSale = (name: number, at: BuiltAccount['lots'][number], shares: number): void => {
+  const createSale = (name: number, soldLot: BuiltAccount['lots'][number], shares: number): void => {
     const price = common.prices[name]!;
-    const { acquired, cost } = account.lots[at.lot]!;
+    const { acquired, cost } = account.lots[soldLot.lot]!;
     trades.push({
       identifier: common.identifiers[name]!,
       side: 'sell',
       shares,
       price,
       value: shares * price,
-      lot: at.lot,
+      lot: soldLot.lot,
       acquired,
       cost,
-      gain: shares * at.gain,
-      disallowed_loss: shares * at.disallowed,
-      term: at.isLong ? 'long' : 'short',
+      gain: shares * soldLot.gain,
+      disallowed_loss: shares * soldLot.disallowed,
+      term: soldLot.isLong ? 'long' : 'short',
     });
   };
   const isWhole = (l: number): boolean => sold[l] === program.lotSize[l];
@@ -217,7 +219,7 @@ function listAvoidedTrades(
 /** Returns the largest contributions to the tracking variance, each with its reason. */
 function listDeviations(common: BatchCommon, built: BuiltAccount, { answer, substitutes }: SolvedAccount) {
   const { program, names, excluded, wash, blocked, account } = built;
-  const { n, k, loadings, specific, target, held } = program;
+  const { n, k, loadings, specific, target, heldWeights } = program;
   const { weights, variance } = answer.figures;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++)
@@ -232,7 +234,7 @@ function listDeviations(common: BatchCommon, built: BuiltAccount, { answer, subs
       ? 'exclusion'
       : isBlocked || substitutes.has(i)
         ? 'wash_sale'
-        : Math.abs(held[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === held[i]
+        : Math.abs(heldWeights[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === heldWeights[i]
           ? 'minimum_trade'
           : active > 0 && hasGainsLeft(built, i)
             ? 'tax'

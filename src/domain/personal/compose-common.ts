@@ -18,14 +18,14 @@ import type { BatchCommon, GroupOfRow } from './batch-common.js';
  * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED for a model without factors
  */
 export function composeCommon(composer: Composer, terms: BatchCommon['terms']): BatchCommon {
-  const { parent, risk_model: modelId, as_of: asked } = terms;
+  const { parent, risk_model: modelId, as_of: requestedDay } = terms;
   const sm = composer.market(parent);
-  const session = asked === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(asked));
+  const session = requestedDay === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(requestedDay));
   const outgoing = session < 0 ? undefined : findInForce(composer.compositions(parent).list, session);
   if (outgoing === undefined)
     throw new Refusal(
       'NO_DATA_AT_DATE',
-      `The index ${parent} has no rebalance on or before ${asked ?? 'the last date of the data'}.`,
+      `The index ${parent} has no rebalance on or before ${requestedDay ?? 'the last date of the data'}.`,
     );
   const asOf = sm.sessions[session]!;
   const document = composer.document(parent);
@@ -50,8 +50,8 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const loadings = createLoadings(factored);
   const k = factored.factors.length;
   const chosen = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
-  const own = new Float64Array(all.length * k);
-  chosen.forEach((place, i) => own.set(loadings.subarray(place * k, (place + 1) * k), i * k));
+  const selectedLoadings = new Float64Array(all.length * k);
+  chosen.forEach((place, i) => selectedLoadings.set(loadings.subarray(place * k, (place + 1) * k), i * k));
   return {
     terms,
     asOf,
@@ -60,7 +60,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     prices: Float64Array.from(all, getPrice),
     weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
     factors: k,
-    loadings: own,
+    loadings: selectedLoadings,
     specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
     groups: terms.constraints.flatMap((row, position) => listGroups(sm, { row, at: position, columns: all, asOf })),
   };

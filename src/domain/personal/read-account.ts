@@ -56,14 +56,14 @@ function splitSource(value: unknown): { readonly source?: TableSource; readonly 
 /** Adds the defaults of the batch to an account; its own values take precedence, taxes field by field. */
 function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
   if (defaults === undefined || !isObject(value)) return value;
-  const own: Record<string, unknown> = { ...defaults, ...value };
+  const account: Record<string, unknown> = { ...defaults, ...value };
   for (const path of [['tax'], ['tax', 'realised']] as const) {
     const [general, stated] = [readMember(defaults, path), readMember(value, path)];
     if (!isObject(general) || !isObject(stated)) continue;
-    if (path.length === 1) own['tax'] = { ...general, ...stated };
-    else own['tax'] = { ...(own['tax'] as object), realised: { ...general, ...stated } };
+    if (path.length === 1) account['tax'] = { ...general, ...stated };
+    else account['tax'] = { ...(account['tax'] as object), realised: { ...general, ...stated } };
   }
-  return own;
+  return account;
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -93,10 +93,10 @@ interface FindingLocation extends AccountSource {
  * account.
  */
 function addLocation(finding: Finding, { path, line, id, source }: FindingLocation): Finding {
-  const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
+  const location = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
   const whole = finding.path === '' ? path : formatPath(path, [finding.path]);
   const account = id === null ? '' : `, account ${id}`;
-  return { ...finding, path: whole, message: `${at}${account}: ${finding.message}` };
+  return { ...finding, path: whole, message: `${location}${account}: ${finding.message}` };
 }
 
 function limitFindings(findings: readonly Finding[], count: number, path: string): readonly Finding[] {
@@ -127,20 +127,20 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     );
   };
   let value = account.cash;
-  account.lots.forEach(({ identifier, shares, acquired }, at) => {
+  account.lots.forEach(({ identifier, shares, acquired }, lot) => {
     const place = places.get(identifier);
     if (place === undefined)
-      addError('BAD_IDENTIFIER', `lots[${at}].identifier`, describeMissing(identifier), identifier);
+      addError('BAD_IDENTIFIER', `lots[${lot}].identifier`, describeMissing(identifier), identifier);
     else value += shares * common.prices[place]!;
-    isPast(acquired, `lots[${at}].acquired`);
+    isPast(acquired, `lots[${lot}].acquired`);
   });
   for (const name of Object.keys(account.tilts))
     if (!places.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
   account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
   account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
-  account.recent.forEach(({ identifier, date }, at) => {
-    isKnown(identifier, `recent[${at}].identifier`);
-    isPast(date, `recent[${at}].date`);
+  account.recent.forEach(({ identifier, date }, trade) => {
+    isKnown(identifier, `recent[${trade}].identifier`);
+    isPast(date, `recent[${trade}].date`);
   });
   const { short_rate: short, long_rate: long } = account.tax;
   if (long > short)

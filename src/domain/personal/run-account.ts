@@ -190,12 +190,12 @@ function rebalance(
   history: AccountHistory,
   { composer, parent, request, day, priceOf }: RebalanceTerms,
 ): AccountRebalance {
-  const { account: asked, risk_model, objective, constraints, whole_shares, search_nodes } = request;
+  const { account: accountRequest, risk_model, objective, constraints, whole_shares, search_nodes } = request;
   const terms = { parent, risk_model, objective, constraints, whole_shares, search_nodes, as_of: formatDay(day) };
   const common = composeCommon(composer, terms);
   const costRate = objective.cost_bps / 10_000;
   sellUncovered(history, { common, day, costRate, priceOf });
-  const { account, positions } = removeUncovered(common, history.accountOn(asked, day));
+  const { account, positions } = removeUncovered(common, history.accountOn(accountRequest, day));
   const sent = { ...account, cash: Math.max(0, account.cash) };
   const { findings } = readAccount(common, sent, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);

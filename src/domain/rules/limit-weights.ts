@@ -72,9 +72,9 @@ function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array
   let count = 0;
   return Int32Array.from(of, (group) => {
     if (names[group] === null) return count++;
-    const known = positions.get(group) ?? count++;
-    positions.set(group, known);
-    return known;
+    const groupPosition = positions.get(group) ?? count++;
+    positions.set(group, groupPosition);
+    return groupPosition;
   });
 }
 
@@ -86,9 +86,9 @@ function computeGroupCaps(groupCaps: readonly BoundGroupCap[], cross: CrossSecti
     const positions = new Map<number, number>();
     const groupOfName = of.map((group) => {
       if (wanted !== null && !wanted.has(names[group]!)) return -1;
-      const known = positions.get(group) ?? positions.size;
-      positions.set(group, known);
-      return known;
+      const groupPosition = positions.get(group) ?? positions.size;
+      positions.set(group, groupPosition);
+      return groupPosition;
     });
     return { groupOf: groupOfName, caps: new Float64Array(positions.size).fill(cap), stated: 'group_caps' };
   });

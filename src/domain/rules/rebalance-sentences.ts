@@ -142,8 +142,8 @@ function describeFrequency({ frequency, months, weekday, dates, ...anchor }: Reb
     case 'annual': {
       const often = frequency === 'annual' ? 'annually' : frequency === 'semi_annual' ? 'semi-annually' : frequency;
       const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
-      const of = wanted === undefined ? 'every month' : formatMonths(wanted);
-      return `rebalanced ${often} on ${describeAnchor({ weekday, ...anchor })} of ${of}`;
+      const monthsPhrase = wanted === undefined ? 'every month' : formatMonths(wanted);
+      return `rebalanced ${often} on ${describeAnchor({ weekday, ...anchor })} of ${monthsPhrase}`;
     }
   }
 }

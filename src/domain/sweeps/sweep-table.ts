@@ -223,8 +223,8 @@ function computeOutOfSample(
 /** Returns the common days of two runs, ascending. */
 function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
   if (isEqual(days, others)) return days;
-  const known = new Set(others);
-  return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
+  const otherDays = new Set(others);
+  return days.every((day) => otherDays.has(day)) ? days : days.filter((day) => otherDays.has(day));
 }
 
 /** Returns the returns between some days of a run. */

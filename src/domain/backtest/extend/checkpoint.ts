@@ -74,11 +74,11 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     ...compositions,
     to: findLastAtMost(compositions.sm.sessions, day),
   }));
-  const known = ended.filter(({ overlay }) => overlay === undefined);
+  const plainIndices = ended.filter(({ overlay }) => overlay === undefined);
   return {
     format: CHECKPOINT_FORMAT,
     day,
-    since: findEarliestSession(known),
+    since: findEarliestSession(plainIndices),
     staleSessions: readDefaultStaleSessions(index.compositions.sm.market),
     from: portfolio.from,
     marks: listMarks(
@@ -92,7 +92,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
-    recent: listRecentIndices(known),
+    recent: listRecentIndices(plainIndices),
   };
 }
 

@@ -55,8 +55,11 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const holds = listHoldingsLookBack(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
-        const own = { code: document.calendar, lookBack: computeLookBack({ document: reviewed, sessions, decision }) };
-        return [own, ...holds];
+        const ownLook = {
+          code: document.calendar,
+          lookBack: computeLookBack({ document: reviewed, sessions, decision }),
+        };
+        return [ownLook, ...holds];
       }
       if (!isDerivedDocument(document)) return [];
       const { source_index_id: parentId } = document.derivation;

@@ -82,10 +82,10 @@ function readLevels(book: unknown, { pools }: RecordExtension): DatedSeries {
 
 function createRecordExtension(
   stored: StoredNumbers,
-  { identifiers: known }: Description,
+  { identifiers: storedIdentifiers }: Description,
   market: readonly string[],
 ): RecordExtension {
-  const identifiers = [...known];
+  const identifiers = [...storedIdentifiers];
   const placeOf = new Map(identifiers.map((identifier, place) => [identifier, place]));
   const findPositionOfColumn = (column: number): number => {
     const identifier = market[column]!;

@@ -73,7 +73,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const levelAtStart = stored.f64('indexLevel')[checkpoint.from - checkpoint.index.first]!;
   const continuation = resumeRun({ ...input, levelAtStart });
   const { index, portfolio } = continuation;
-  const held = listHeldColumns(stored, continuation);
+  const heldColumns = listHeldColumns(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // views of a strategy show the holdings of the strategy
   report(0.5, 'measuring');
   const series = joinRunSeries(input, continuation);
@@ -100,7 +100,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     fileNames: input.fileNames,
     ...(input.datesMax === undefined ? {} : { datesMax: input.datesMax }),
     added: {
-      ...held,
+      ...heldColumns,
       ...series,
       plan,
       continuation,
@@ -112,7 +112,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       hasIndexWeights: stored.header.has_index_weights,
       rates: createForeignRates(
         createExchangeRates(index.sm, readSecurityCurrency(continuation.portfolio, index.document)),
-        held.names,
+        heldColumns.names,
       ),
       actionsOf: input.actionsOf,
     },

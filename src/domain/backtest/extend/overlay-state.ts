@@ -32,8 +32,8 @@ export interface StoredLayer {
   readonly of: StoredBook | StoredOverlay;
 }
 
-export function isStoredOverlay(of: StoredBook | StoredOverlay): of is StoredOverlay {
-  return 'beneath' in of;
+export function isStoredOverlay(layer: StoredBook | StoredOverlay): layer is StoredOverlay {
+  return 'beneath' in layer;
 }
 
 /** Returns the stored form of the book of an index or of an overlay. */

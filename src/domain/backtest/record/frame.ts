@@ -170,12 +170,12 @@ function hasPortfolioWeights(stored: RecordExtension['stored'], { names, rows, w
   if (rows > dates) return false;
   const placeOf = new Map(all.map((name, place) => [name, place]));
   const places = Int32Array.from(names, (name) => placeOf.get(name) ?? -1);
-  const own = stored.f64('weights', (dates - rows) * all.length, dates * all.length);
+  const storedWeights = stored.f64('weights', (dates - rows) * all.length, dates * all.length);
   const first = weights.length - rows * names.length;
   for (let row = 0; row < rows; row++) {
     for (let k = 0; k < names.length; k++) {
-      const held = places[k]! < 0 ? 0 : own[row * all.length + places[k]!]!;
-      if (weights[first + row * names.length + k] !== held) return false;
+      const storedWeight = places[k]! < 0 ? 0 : storedWeights[row * all.length + places[k]!]!;
+      if (weights[first + row * names.length + k] !== storedWeight) return false;
     }
   }
   return true;

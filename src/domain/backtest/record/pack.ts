@@ -73,15 +73,15 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   const arrays: Record<NumberType, Numbers[]> = { f64: [], i32: [], u8: [] };
   const lengths = { f64: 0, i32: 0, u8: 0 };
   const positions = new Set<Numbers>();
-  const known = new Map<Numbers, Reference>(
+  const references = new Map<Numbers, Reference>(
     Array.from(blocks, ([array, block]) => [array, { block, kind: findNumberType(array), from: 0, to: array.length }]),
   );
   const storeArray = (array: Numbers, isPositions: boolean): Reference => {
-    let reference = known.get(array);
+    let reference = references.get(array);
     if (!reference) {
       const kind = findNumberType(array);
       reference = { block: POOLS[kind], kind, from: lengths[kind], to: (lengths[kind] += array.length) };
-      known.set(array, reference);
+      references.set(array, reference);
       arrays[kind].push(array);
       if (isPositions) positions.add(array);
     }

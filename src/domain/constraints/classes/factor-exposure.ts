@@ -57,9 +57,11 @@ export const factorExposure = defineConstraintClass({
  * zero if the deviation is zero.
  */
 function computeExposures(values: Float64Array, standardise: boolean): Float64Array {
-  const known = values.filter((value) => !Number.isNaN(value));
-  const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
-  const variance = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(known.length, 1);
+  const presentValues = values.filter((value) => !Number.isNaN(value));
+  const mean =
+    presentValues.length === 0 ? 0 : presentValues.reduce((sum, value) => sum + value, 0) / presentValues.length;
+  const variance =
+    presentValues.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(presentValues.length, 1);
   const deviation = Math.sqrt(variance);
   return values.map((value) => {
     const filled = Number.isNaN(value) ? mean : value;

@@ -43,11 +43,11 @@ export function readExpression(text: string, expected: ExpectedKind, unitsByName
   } catch (thrown) {
     if (!(thrown instanceof SyntaxFault)) throw thrown;
     const { message, span } = thrown;
-    const at = `At character ${span.start + 1} of the expression`;
+    const location = `At character ${span.start + 1} of the expression`;
     return {
       ...nothing,
       problems: [
-        { code: 'BAD_EXPRESSION', message: `${at}, ${message}.`, position: { start: span.start, end: span.end } },
+        { code: 'BAD_EXPRESSION', message: `${location}, ${message}.`, position: { start: span.start, end: span.end } },
       ],
     };
   }

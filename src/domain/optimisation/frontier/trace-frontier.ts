@@ -71,15 +71,15 @@ export function traceFrontier(
   const withTarget = addRow(variance, means);
   const tracedPoints: TracedPoint[] = [convertToTarget(withTarget, low, first)];
   const trace = { least: { program: variance, answer: first }, most: last, known: tracedPoints };
-  const at = createTracer(solver, withTarget, tracedPoints, before?.known ?? []);
+  const traceAt = createTracer(solver, withTarget, tracedPoints, before?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
   const end = count > 0 && last.route === 'simplex' ? findUniqueCorner(variance, last, means) : undefined;
   const solved = targets.map((target, k) => {
     if (k === 0) return { x: least, slope: null };
     const corner = k === count - 1 ? end : undefined;
-    return corner ?? at(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
+    return corner ?? traceAt(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
   });
-  return { targets, solved, at, trace };
+  return { targets, solved, at: traceAt, trace };
 }
 
 /**

@@ -210,8 +210,8 @@ function setFirstNorm(
 ): SeparableSolution | undefined {
   const { point, state } = found.answer;
   const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
-  const held = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
-  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: held }, iterations);
+  const withNorm = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
+  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: withNorm }, iterations);
   return judged.answer.status === 'solved' ? judged : undefined;
 }
 
@@ -263,7 +263,7 @@ function createModelProgram(base: Program, smooth: SeparableFunction, { x, aroun
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
   smooth.addModel(around, model);
-  const own = model.curvature;
+  const curvatures = model.curvature;
   const isCurved = metric !== null && curvature > 0;
   const least = isBounded ? smooth.leastFrom?.(x) : undefined;
   return {
@@ -271,12 +271,12 @@ function createModelProgram(base: Program, smooth: SeparableFunction, { x, aroun
     metric: isCurved
       ? addDiagonal(
           metric,
-          own.map((value) => value / curvature),
+          curvatures.map((value) => value / curvature),
         )
-      : createFactorMetric(new Float64Array(0), own),
+      : createFactorMetric(new Float64Array(0), curvatures),
     curvature: isCurved ? curvature : 1,
     centre: x,
-    linear: computeGradient(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),
+    linear: computeGradient(base, x).map((value, i) => value + model.slope[i]! + curvatures[i]! * (x[i]! - around[i]!)),
     lower: least === undefined ? base.lower : base.lower.map((bound, i) => Math.max(bound, least[i]!)),
     norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // a program with such a norm has a metric
   };

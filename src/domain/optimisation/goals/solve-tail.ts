@@ -262,7 +262,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
 /** Removes the additional variables and rows of a tail program from a solution. */
 export function selectFirstVariables(program: Program, answer: ProgramResult, n: number, rows: number): ProgramResult {
   const { x, rowMultipliers } = answer.point;
-  const { names, sides, rows: held } = answer.state;
+  const { names, sides, rows: rowSides } = answer.state;
   return {
     ...answer,
     point: { ...answer.point, x: x.slice(0, n), rowMultipliers: rowMultipliers.slice(0, rows) },
@@ -273,7 +273,7 @@ export function selectFirstVariables(program: Program, answer: ProgramResult, n:
         { length: program.kinks.length * n },
         (_, e) => sides[Math.floor(e / n) * program.n + (e % n)]!,
       ),
-      rows: held.slice(0, rows),
+      rows: rowSides.slice(0, rows),
     },
   };
 }

@@ -49,9 +49,9 @@ export function selectWorst(values: Float64Array, count: number): Int32Array {
 }
 
 /** Returns the peaks before the given scenarios, ascending, without the start; empty for losses. */
-export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
+export function findPeaks(goal: TailGoal, weights: Float64Array, scenarios: Int32Array): Int32Array {
   if (goal.measure === 'loss') return new Int32Array(0);
-  const wanted = new Set(of);
+  const wanted = new Set(scenarios);
   const found = new Set<number>();
   let peak = 0;
   let position = -1;

@@ -122,8 +122,8 @@ function findJointChange(
   if (movables.length === 1 && single.length === 1) return single;
   const moves = findJointRelaxation(solvers, problem, movables);
   if (moves === undefined) return undefined;
-  const known = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
-  return known === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [known];
+  const singleMove = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
+  return singleMove === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [singleMove];
 }
 
 /** Difference of two parameter values that counts as rounding, relative to 1 and the value. */
@@ -273,10 +273,10 @@ function isBelowParity(problem: Problem): boolean {
 
 /** Describes groups in conflicting rows that contain no candidate. */
 function describeMissingSecurities({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
-  const own = new Set(conflict.map(({ index }) => index));
+  const conflictRows = new Set(conflict.map(({ index }) => index));
   return rows.flatMap(({ origin, row }) => {
     const { field, groups } = origin.params as { readonly field?: string; readonly groups?: readonly string[] | null };
-    if (origin.index === null || !own.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
+    if (origin.index === null || !conflictRows.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
     const isNobodys =
       row.form === 'count'
         ? row.members.length === 0
@@ -329,8 +329,8 @@ function describeConflict(conflict: readonly RowName[]): string {
   const names = conflict.map(formatRowName);
   if (names.length === 0) return 'The constraints are infeasible.';
   if (names.length === 1) return `Constraint ${names[0]} is infeasible on its own.`;
-  const own = conflict.filter(({ index }) => index !== null).length;
-  const word = own === 0 ? '' : own === 1 ? 'Constraint ' : 'Constraints ';
+  const constraintCount = conflict.filter(({ index }) => index !== null).length;
+  const word = constraintCount === 0 ? '' : constraintCount === 1 ? 'Constraint ' : 'Constraints ';
   return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
 }
 

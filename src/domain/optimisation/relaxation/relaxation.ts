@@ -142,17 +142,25 @@ function searchLeastValue(
       { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
     ];
     const standing = checkMoves(solver, problem, createChanges, views);
-    const at = createChanges(standing.nudge)[0]!;
-    if (standing.kind === 'feasible') return { to: at.to, weights: standing.weights };
+    const change = createChanges(standing.nudge)[0]!;
+    if (standing.kind === 'feasible') return { to: change.to, weights: standing.weights };
     if (standing.kind === 'undecided') return undefined;
     const computeGapAfter = (move: number) =>
       computeGap(
         standing.proof,
-        assembleProgram(problem, { changes: [{ ...at, to: at.to + direction * move }], views, withTracking: true }),
+        assembleProgram(problem, {
+          changes: [{ ...change, to: change.to + direction * move }],
+          views,
+          withTracking: true,
+        }),
       );
-    const move = findGapEnd(computeGapAfter, 1e-3 * Math.max(Math.abs(at.to), 1e-2), room - Math.abs(at.to - from));
-    if (move === undefined || !isAccepted(origin, parameter, at.to + direction * move)) return undefined;
-    to = at.to + direction * move;
+    const move = findGapEnd(
+      computeGapAfter,
+      1e-3 * Math.max(Math.abs(change.to), 1e-2),
+      room - Math.abs(change.to - from),
+    );
+    if (move === undefined || !isAccepted(origin, parameter, change.to + direction * move)) return undefined;
+    to = change.to + direction * move;
   }
   return undefined;
 }
@@ -269,6 +277,14 @@ function createExecutedMove({ movable, to }: ParameterMove): ExecutedMove {
 }
 
 export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: ExecutedMove): Relaxation {
-  const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // the API reports only moves of parameters, not of widths
-  return bound === undefined ? own : { ...own, bound, gap: (to - bound) / (to - from) };
+  const relaxedParameter = {
+    id: origin.id,
+    index: origin.index,
+    type: origin.type,
+    parameter: parameter!,
+    from,
+    to,
+    change,
+  }; // the API reports only moves of parameters, not of widths
+  return bound === undefined ? relaxedParameter : { ...relaxedParameter, bound, gap: (to - bound) / (to - from) };
 }

@@ -68,7 +68,7 @@ export const currencyHedged = defineOverlayType({
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
       ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRIKE_WORDS}.`
-      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${formatShare(own)}`).join(', ')}; by forwards ${STRIKE_WORDS}. Other currencies stay unhedged.`,
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: ownRatio = whole }) => `${currency} ${formatShare(ownRatio)}`).join(', ')}; by forwards ${STRIKE_WORDS}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
@@ -110,7 +110,7 @@ function reportUnhedgeable({ to, currencies }: Terms, { currency: beneath }: Und
 /** Reports hedges without effect and unused terms. */
 function reportUnhedged(spec: Terms): Remark[] {
   const { ratio: whole, rates, currencies } = spec;
-  const ratios = currencies?.map(({ ratio: own = whole }) => own) ?? [whole];
+  const ratios = currencies?.map(({ ratio: entryRatio = whole }) => entryRatio) ?? [whole];
   const members = ['adjust', 'basis'] as const;
   const why = 'nothing is hedged at a ratio of 0';
   if (ratios.every((own) => own === 0))
@@ -118,7 +118,7 @@ function reportUnhedged(spec: Terms): Remark[] {
       reportWithoutEffect(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
       ...reportIdleMembers(schema, spec, { members, why }),
     ];
-  const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
+  const isOverruled = currencies?.every(({ ratio: ownRatio }) => ownRatio !== undefined) === true;
   return [
     ...ratios.flatMap((own, k) => (own === 0 ? [reportWithoutEffect(`currencies[${k}]`, currencies![k], why)] : [])), // there are several hedged currencies
     ...(isOverruled && whole !== 1
@@ -149,10 +149,10 @@ function createLegs(spec: Terms, context: OverlayContext): HedgeLeg[] {
     const weight = new Float64Array(spot.length).fill(1);
     return [{ ratio: whole, weight, spot, ...computeMarks({ spot, foreign: rates.foreign! }, spec, context) }]; // one of the two is present
   }
-  return currencies.map(({ currency, rate, ratio: own = whole }) => {
+  return currencies.map(({ currency, rate, ratio: ownRatio = whole }) => {
     const spot = context.exchange(currency);
     return {
-      ratio: own,
+      ratio: ownRatio,
       weight: context.weightIn(currency),
       spot,
       ...computeMarks({ spot, foreign: rate }, spec, context),
@@ -243,7 +243,7 @@ function computeHedgedPath(
 /** Returns the gain of the forwards over a session, in units of the level when their amounts were set. */
 function computeGain(legs: readonly HedgeLeg[], struck: number, t: number): number {
   let gain = 0;
-  for (const { ratio: own, weight, spot, opened, closed } of legs)
-    gain += (own * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;
+  for (const { ratio: hedgeRatio, weight, spot, opened, closed } of legs)
+    gain += (hedgeRatio * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;
   return gain;
 }

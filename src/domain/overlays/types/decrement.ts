@@ -75,8 +75,8 @@ function subtractPoints(context: OverlayContext, taken: Float64Array): OverlayPa
   let level = context.baseValue;
   return createWholeHolding(context, 'decrement', (growth, t) => {
     const after = level * growth - taken[t]!;
-    const own = after / level;
+    const decrementedGrowth = after / level;
     level = after;
-    return own;
+    return decrementedGrowth;
   });
 }

@@ -116,7 +116,7 @@ function createTable(path: string, pathOf: (place: number) => string): ModelTabl
 }
 
 function addName(names: Map<string, number>, name: string): number {
-  const known = names.get(name) ?? names.size;
-  if (known === names.size) names.set(name, known);
-  return known;
+  const position = names.get(name) ?? names.size;
+  if (position === names.size) names.set(name, position);
+  return position;
 }

@@ -34,7 +34,7 @@ export function readModelBody(sent: unknown, problems: Problems): ParsedModel | 
       problems.error({ code: 'DUPLICATE_KEY', path: `${path}.date`, message, value: model.date });
     }
     seen.add(model.date);
-    const placeTable = (name: ModelTableName, pathOf: (at: number) => string) =>
+    const placeTable = (name: ModelTableName, pathOf: (position: number) => string) =>
       tables.tableOf(name, { date: model.date, path, table: `${path}.${name}`, pathOf });
     for (const name of ['covariance', 'exposures', 'factor_covariance'] as const)
       readFrame(model[name], { path: `${path}.${name}`, open: (pathOf) => placeTable(name, pathOf) }, problems);

@@ -192,7 +192,7 @@ interface LanczosTerms {
   readonly start: Float64Array;
   readonly steps: number;
   readonly multiply: (x: Float64Array, out: Float64Array) => void;
-  readonly isDone: (found: Omit<RitzPair, 'vector'>) => boolean;
+  readonly isDone: (pair: Omit<RitzPair, 'vector'>) => boolean;
 }
 
 /**
@@ -244,10 +244,10 @@ function isConvergenceCheck(steps: number): boolean {
  */
 function findTopPair(engine: ExtremesEngine, alphas: readonly number[], betas: readonly number[]) {
   const k = alphas.length;
-  const found = computeTridiagonalEigenpairs(engine, alphas, betas);
-  if (found === undefined)
+  const eigenpairs = computeTridiagonalEigenpairs(engine, alphas, betas);
+  if (eigenpairs === undefined)
     return { value: Number.NaN, residual: Number.NaN, error: Number.NaN, weights: new Float64Array(k) };
-  const { values, vectors } = found;
+  const { values, vectors } = eigenpairs;
   const weights = vectors.subarray((k - 1) * k);
   const value = values[k - 1]!;
   const residual = betas[k - 1]! * Math.abs(weights[k - 1]!);

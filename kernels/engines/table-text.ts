@@ -144,7 +144,7 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
       if (rowBytes + WORD_BYTES > windowBytes) return false; // A partial word may stay in the window.
       for (let row = 0; row < count;) {
         if (window.at() + rowBytes > end) window.drainWords();
-        const done = writeTable(
+        const writtenRows = writeTable(
           tableAt,
           kinds.length,
           slotsAt,
@@ -158,9 +158,9 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
           rowBytes,
           powersAt,
         );
-        if (done < 0) return false;
+        if (writtenRows < 0) return false;
         window.moveTo(places[4]!);
-        row += done;
+        row += writtenRows;
       }
       return true;
     },

@@ -21,9 +21,9 @@ export function applyTrades(
   const { n, lotSize, lotShort, lotLong, costRate } = program;
   const lotStart = new Int32Array(n + 1);
   const remainingLots: number[] = [];
-  let spent = 0;
+  let cost = 0;
   for (let i = 0; i < n; i++) {
-    spent += Math.abs(net[i]!) * costRate[i]!;
+    cost += Math.abs(net[i]!) * costRate[i]!;
     for (let l = first[i]!; l < end[i]!; l++) remainingLots.push(l);
     lotStart[i + 1] = remainingLots.length;
   }
@@ -38,12 +38,12 @@ export function applyTrades(
     heldWeights: program.heldWeights.map((weight, i) => weight + net[i]!),
     buyLimit,
     lotStart,
-    rows: program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * spent })),
+    rows: program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * cost })),
     fixedShort: program.fixedShort + short,
     fixedLong: program.fixedLong + long,
     lotSize: pick(lotSize),
     lotShort: pick(lotShort),
     lotLong: pick(lotLong),
   };
-  return { reduced, spent };
+  return { reduced, spent: cost };
 }

@@ -140,21 +140,21 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
   const decided = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
-  const within: AccountProgram = {
+  const restricted: AccountProgram = {
     ...reduced,
     lower: Float64Array.from(reduced.lower, (lower, i) => Math.max(lower, reduced.heldWeights[i]! + ranges.least[i]!)),
     upper: Float64Array.from(reduced.upper, (upper, i) => Math.min(upper, reduced.heldWeights[i]! + ranges.most[i]!)),
   };
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i)) {
-      within.lower[i] = -Infinity;
-      within.upper[i] = Infinity;
+      restricted.lower[i] = -Infinity;
+      restricted.upper[i] = Infinity;
     }
-  const trades = relaxTrades(within, top, decided);
-  const answer = solveRelaxation({ program: within, side, trades, rows: listRelaxedRows(within, side) });
+  const trades = relaxTrades(restricted, top, decided);
+  const answer = solveRelaxation({ program: restricted, side, trades, rows: listRelaxedRows(restricted, side) });
   const unfixed = { least: ranges.least.slice(), most: ranges.most.slice() };
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) unfixed.least[i] = unfixed.most[i] = 0;
-  const { bound, trades: suggested } = computeDualBound(within, side, answer.multipliers, unfixed);
+  const { bound, trades: suggested } = computeDualBound(restricted, side, answer.multipliers, unfixed);
   if (bound === Infinity) return undefined;
   const net = Float64Array.from(answer.weights, (weight, i) => weight - heldWeights[i]!);
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
@@ -165,7 +165,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
     net,
     suggested,
     multipliers,
-    prices: computePricesAt(within, side, multipliers),
+    prices: computePricesAt(restricted, side, multipliers),
   };
 }
 

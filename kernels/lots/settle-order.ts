@@ -129,7 +129,7 @@ export function settleOrder(
   }
 
   let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
-  let found: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
+  let bestCandidate: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
   let suggested: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let before = Infinity;
@@ -143,26 +143,26 @@ export function settleOrder(
         program,
         createTrades(program, solution.net, computeGainPrices(solution.multipliers)),
       );
-      if (found === undefined || ownCandidate.merit < found.merit)
-        found = { ...ownCandidate, net: solution.net, at: solution.multipliers };
+      if (bestCandidate === undefined || ownCandidate.merit < bestCandidate.merit)
+        bestCandidate = { ...ownCandidate, net: solution.net, at: solution.multipliers };
     }
-    if (found !== undefined) {
-      const gap = found.merit - best.bound;
+    if (bestCandidate !== undefined) {
+      const gap = bestCandidate.merit - best.bound;
       const isEnough = sinceHulls > 1 && (gap < ACCEPTED_GAP || gap > GAP_RATIO_MAX * before);
       if (gap < GAP_TOLERANCE || best.bound > incumbent) break;
       before = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
         if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
-        solution = solveHulls({ net: found.net, multipliers: best.multipliers });
+        solution = solveHulls({ net: bestCandidate.net, multipliers: best.multipliers });
         [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
         continue;
       }
     }
     // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
-    const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > VIOLATION_MAX);
+    const isWanted = hulls > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
     solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
-  const [candidate, { bound }] = [found, best];
+  const [candidate, { bound }] = [bestCandidate, best];
 
   function permit(): Candidate {
     const { unit, minimumTrade } = program;

@@ -109,9 +109,9 @@ export function computeVarianceSlope({ program, active, exposures }: TradeState,
 export function computeObjective(state: TradeState, i: number, change: number, j: number, other: number): number {
   const { program, values, rowPrices, variancePrice, isStrict, sums } = state;
   const { rows, sides, aversion, taxWeight, varianceLimit } = program;
-  const spent = state.cost + sums.spent;
+  const costTotal = state.cost + sums.spent;
   const [s, l, v] = [state.short + sums.short, state.long + sums.long, state.variance + sums.variance];
-  let objective = aversion * v + spent + taxWeight * computeTax(sides, s, l);
+  let objective = aversion * v + costTotal + taxWeight * computeTax(sides, s, l);
   let { violated } = sums;
   if (v > varianceLimit) {
     if (isStrict) violated += Math.sqrt(v) - Math.sqrt(varianceLimit);
@@ -119,7 +119,7 @@ export function computeObjective(state: TradeState, i: number, change: number, j
   }
   for (let r = 0; r < values.length; r++) {
     const row = rows[r]!;
-    let value = values[r]! + row.short * s + row.long * l + row.cost * spent;
+    let value = values[r]! + row.short * s + row.long * l + row.cost * costTotal;
     if (row.weights !== null) value += row.weights[i]! * change + row.weights[j]! * other;
     if (!(value > 0)) continue;
     if (row.penalty < Infinity) objective += row.penalty * value;

@@ -112,9 +112,9 @@ function findTridiagonalRange(
   off: Float64Array,
 ): EigenvalueRange & { readonly ends: number } {
   const m = diagonal.length;
-  const found = computeTridiagonalEigenpairs(engine, diagonal, off);
-  if (found === undefined) throw new Error('the panel has entries that are not finite');
-  const { values, vectors } = found;
+  const eigenpairs = computeTridiagonalEigenpairs(engine, diagonal, off);
+  if (eigenpairs === undefined) throw new Error('the panel has entries that are not finite');
+  const { values, vectors } = eigenpairs;
   const ends = Math.max(Math.abs(vectors[m - 1]!), Math.abs(vectors[m * m - 1]!));
   return { smallest: values[0]!, largest: values[m - 1]!, ends };
 }

@@ -105,8 +105,8 @@ export function solveWithNorms(
   const close = findRoot(solveAtPrice, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
-  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
-  if (ended !== undefined) return ended;
+  const finished = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
+  if (finished !== undefined) return finished;
   const closest = findRoot(solveAtPrice, close.price, RADIUS_DISTANCE_MIN);
   if (closest === undefined) return undefined;
   return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
@@ -188,7 +188,7 @@ const PRICE_GROWTH_MAX = 1e3;
 
 /** Returns the norm with the largest violation relative to its radius; -1 if all are satisfied. */
 function findMostExceeded(program: Program, x: Float64Array): number {
-  let found = -1;
+  let worstNorm = -1;
   let worst = 0;
   program.norms.forEach((norm, q) => {
     const length = computeNormLength(program, norm, x);
@@ -196,10 +196,10 @@ function findMostExceeded(program: Program, x: Float64Array): number {
     const excess = length / norm.radius;
     if (excess > worst) {
       worst = excess;
-      found = q;
+      worstNorm = q;
     }
   });
-  return found;
+  return worstNorm;
 }
 
 /**

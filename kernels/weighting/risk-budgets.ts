@@ -187,7 +187,7 @@ function stepByGradients(
   const n = x.length;
   const rest = right.slice();
   const way = new Float64Array(n);
-  const moved = new Float64Array(n);
+  const scaledWay = new Float64Array(n);
   const pull = new Float64Array(n);
   step.fill(0);
   let before = 0;
@@ -198,9 +198,9 @@ function stepByGradients(
     before = size;
     for (let i = 0; i < n; i++) {
       way[i] = rest[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + momentum * way[i]!;
-      moved[i] = x[i]! * way[i]!;
+      scaledWay[i] = x[i]! * way[i]!;
     }
-    times(moved, pull);
+    times(scaledWay, pull);
     let curvature = 0;
     for (let i = 0; i < n; i++) {
       pull[i] = x[i]! * pull[i]! + budgets[i]! * way[i]!;

@@ -65,8 +65,8 @@ export function findStateValue({ lower, upper, kinks }: Program, side: number, i
 /** Sets the sides of the kinks for a security; at a kink, the side towards which the security can move. */
 export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState, i: number, where: number): void {
   for (let k = 0; k < kinks.length; k++) {
-    const here = kinks[k]!.at[i]!;
-    sides[k * n + i] = where < here || (where === here && names[i] === UPPER) ? -1 : 1;
+    const kinkPoint = kinks[k]!.at[i]!;
+    sides[k * n + i] = where < kinkPoint || (where === kinkPoint && names[i] === UPPER) ? -1 : 1;
   }
 }
 

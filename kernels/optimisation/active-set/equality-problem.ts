@@ -78,11 +78,11 @@ export function solveState(problem: EqualityProblem): boolean {
   for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => system.factor(state, iterate, share));
     if (proximal === undefined) return false;
-    let moved = performNewtonStep(problem);
+    let largestMove = performNewtonStep(problem);
     for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++)
-      moved = performNewtonStep(problem);
-    if (!Number.isFinite(moved)) return false;
-    if (curved && moved <= 1e-15) break;
+      largestMove = performNewtonStep(problem);
+    if (!Number.isFinite(largestMove)) return false;
+    if (curved && largestMove <= 1e-15) break;
   }
   return true;
 }
@@ -113,16 +113,16 @@ function performNewtonStep({ program, state, iterate, work, system }: EqualityPr
   for (let p = 0; p < f; p++) step[p] = -work.gradient[free[p]!]!;
   for (let a = 0; a < m; a++) change[a] = computeShortfall(program, state, iterate, active[a]!, work);
   system.solve(step, change);
-  let moved = 0;
+  let largestMove = 0;
   for (let p = 0; p < f; p++) {
     const own = step[p]!;
     iterate.x[free[p]!]! += own;
-    moved = Math.max(moved, Math.abs(own));
+    largestMove = Math.max(largestMove, Math.abs(own));
     if (Number.isNaN(own)) return Number.NaN;
   }
   for (let a = 0; a < m; a++) addMultiplier(program, iterate, active[a]!, change[a]!);
   computeGradient(program, state, iterate, work);
-  return moved;
+  return largestMove;
 }
 
 function addMultiplier({ rows, kinks }: Program, iterate: Iterate, row: number, change: number): void {

@@ -47,9 +47,9 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
 }
 
 function findLargestEntry({ n, rows }: Program, r: number): number {
-  let found = 0;
-  for (let e = r * n; e < r * n + n; e++) found = Math.max(found, Math.abs(rows.coefficients[e]!));
-  return found;
+  let largest = 0;
+  for (let e = r * n; e < r * n + n; e++) largest = Math.max(largest, Math.abs(rows.coefficients[e]!));
+  return largest;
 }
 
 export interface BlockingConstraint {

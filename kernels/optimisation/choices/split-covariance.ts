@@ -117,20 +117,20 @@ export function splitCovariance(
       target[e] = OVER_RELAXATION * semidefinite[e]! + (1 - OVER_RELAXATION) * cone[e]! + multipliers[e]!;
     acceleration?.add(point, target);
     if (turn % EXTRAPOLATION_TURNS === 2 && turn < iterations - EXTRAPOLATION_TURNS) acceleration?.extrapolate(target);
-    let moved = 0;
+    let squaredMoves = 0;
     let apart = 0;
     projectCounted(target, multipliers);
     for (let e = 0; e < size; e++) {
       const now = multipliers[e]!;
       const change = now - cone[e]!;
       const distance = now - semidefinite[e]!;
-      moved += change * change;
+      squaredMoves += change * change;
       apart += distance * distance;
       multipliers[e] = target[e]! - now;
       cone[e] = now;
     }
     if (turn % (turn <= EARLY_ITERATIONS && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
-    const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(moved));
+    const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(squaredMoves));
     const factor = ratio > BALANCE_RATIO ? PENALTY_STEP : ratio < 1 / BALANCE_RATIO ? 1 / PENALTY_STEP : 1;
     if (factor === 1) continue;
     penalty *= factor;

@@ -58,9 +58,9 @@ function findSparseForm(metric: Metric): SparseRows | null {
   if (cachedRows !== undefined) return cachedRows;
   const rows = createSparseRows();
   rows.read(metric.matrix, metric.n, metric.n);
-  const found = rows.isSparse() ? rows : null;
-  sparseMetrics.set(metric, found);
-  return found;
+  const sparseRows = rows.isSparse() ? rows : null;
+  sparseMetrics.set(metric, sparseRows);
+  return sparseRows;
 }
 
 /**

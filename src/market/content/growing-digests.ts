@@ -75,9 +75,9 @@ export function createGrowingDigests(): GrowingDigests {
       return computedBlocks;
     },
     async end() {
-      const ended = thread;
+      const endedThread = thread;
       thread = undefined;
-      await ended?.terminate();
+      await endedThread?.terminate();
     },
   };
 }

@@ -165,12 +165,12 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Counts bars after the last stored day; without `full`, other bars do not differ. */
-function countAddedBars(heldPanels: Panels, now: Panels): MarketChanges {
-  const panels = [...now.fields.values()];
+function countAddedBars(heldPanels: Panels, refreshedPanels: Panels): MarketChanges {
+  const panels = [...refreshedPanels.fields.values()];
   let added = 0;
   for (
-    let cell = heldPanels.dates.length * now.identifiers.length;
-    cell < now.dates.length * now.identifiers.length;
+    let cell = heldPanels.dates.length * refreshedPanels.identifiers.length;
+    cell < refreshedPanels.dates.length * refreshedPanels.identifiers.length;
     cell++
   )
     if (hasAnyValue(panels, cell)) added += 1;

@@ -217,13 +217,13 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
       all?.find(({ name }) => name === named) ??
       all?.find((each) => proposeMapping([each], null, answers) !== undefined);
     if (all === undefined || market === undefined) return undefined;
-    const chosen = market.name === 'market' ? tables : { ...tables, market: market.name };
+    const chosenTables = market.name === 'market' ? tables : { ...tables, market: market.name };
     return {
       samples: [market],
-      tables: chosen,
+      tables: chosenTables,
       namedBy: null,
       filesOf: () => 1,
-      read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
+      read: (terms, found) => readDatabase(place, chosenTables, found, () => {}, { terms }),
     };
   }
   const bytes = decodeContent(inspected.content, inspected.kind);
@@ -292,15 +292,15 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
       return result.findings();
     });
-    const taken = getBasis(proposal, read, questions);
+    const basis = getBasis(proposal, read, questions);
     const isOpen = read === undefined || questions.some(({ required }) => required);
     return {
       files: source.filesOf(terms.mapping!),
       rows_read: read?.rows.market ?? 0,
       mapping: terms.mapping!,
       tables: source.tables,
-      adjustment: taken.adjustment,
-      basis: taken,
+      adjustment: basis.adjustment,
+      basis,
       confidence: isOpen ? 'unsure' : proposal.confidence,
       recognised_as: proposal.recognisedAs,
       unsure: questions,

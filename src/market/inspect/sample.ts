@@ -220,17 +220,17 @@ async function sampleArchive(
   const listMembers = (ending: RegExp) =>
     members.filter(({ name }) => ending.test(name) && isOfMarket(getBaseName(name)));
   const texts = listMembers(/\.(csv|txt|tsv)$/i);
-  const chosen = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
+  const sampledMembers = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];
   const readWorkbookOf = createWorkbookReader();
-  for (const member of selectSpread(chosen)) {
+  for (const member of selectSpread(sampledMembers)) {
     const rows =
       texts.length > 0
         ? await readMemberRows(member, terms.encoding)
         : await readWorkbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
     if (rows !== undefined) samples.push({ name: getBaseName(member.name), ...rows });
   }
-  return { names: chosen.map(({ name }) => getBaseName(name)), samples };
+  return { names: sampledMembers.map(({ name }) => getBaseName(name)), samples };
 }
 
 /** Returns the first rows of the only sheet of a workbook; undefined, with a finding, if it cannot be read. */

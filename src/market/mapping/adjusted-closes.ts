@@ -181,10 +181,11 @@ function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustm
     (steps[i] = { ...steps[i]!, factor: intersectRanges(steps[i]!.factor, otherRange) });
   const isAlone = ({ split, factor }: Step, before: Step) =>
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
-  const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
-  for (let i = 1; i < steps.length; i++) if (alone[i]) narrowFactor(i, scale(steps[i - 1]!.factor, steps[i]!.split));
+  const isAloneByStep = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
+  for (let i = 1; i < steps.length; i++)
+    if (isAloneByStep[i]) narrowFactor(i, scale(steps[i - 1]!.factor, steps[i]!.split));
   for (let i = steps.length - 1; i > 0; i--)
-    if (alone[i]) narrowFactor(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
+    if (isAloneByStep[i]) narrowFactor(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
   return steps;
 }
 
@@ -198,14 +199,14 @@ function createFallProblem(identifier: string, day: Day, rise: number): Problem 
 }
 
 /** Describes adjusted closes of 0 or less, which a dividend above the price would cause. */
-function describeNonPositiveClose(identifier: string, refused: Closes['refused']): Problem {
-  const [day, first] = refused[0]!; // the list is not empty
-  const last = refused.at(-1)!;
-  const through = refused.length === 1 ? '' : ` through ${formatDay(last[0])}`;
+function describeNonPositiveClose(identifier: string, refusedCloses: Closes['refused']): Problem {
+  const [day, first] = refusedCloses[0]!; // the list is not empty
+  const last = refusedCloses.at(-1)!;
+  const through = refusedCloses.length === 1 ? '' : ` through ${formatDay(last[0])}`;
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${through} (${refused.length} ${refused.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
+    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${through} (${refusedCloses.length} ${refusedCloses.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
     value: formatDay(day),
   };
 }
@@ -272,8 +273,8 @@ function dividePlateaus(
 /** Returns the simplest split ratio consistent with a rise, with little or no cash; 1 if there is none. */
 function splitIn({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
-  const alone = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
-  return alone ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;
+  const exactRatio = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
+  return exactRatio ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;
 }
 
 const computeMiddle = ({ low, high }: Range) => (low + high) / 2;

@@ -137,8 +137,8 @@ function combineDayParts({
 }
 
 /** Returns true if a day has the year, month and day from which it was computed; 30 February becomes another date. */
-function isSameDate(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
-  return formatDay(found) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
+function isSameDate(parsedDay: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
+  return formatDay(parsedDay) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
 }
 
 const padTwo = (number: number) => String(number).padStart(2, '0');

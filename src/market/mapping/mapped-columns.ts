@@ -118,13 +118,13 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
     if (position >= 0) names[position] = ADJUSTED_CLOSE;
   }
   const isNamedByTable = isWholeName(mapping);
-  const taken = new Set(names);
+  const usedNames = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;
     const columnName = getColumnName('market', written[i]!);
     const isLeftOut =
       columnName === '' ||
-      taken.has(columnName) ||
+      usedNames.has(columnName) ||
       (isNamedByTable && columnName === 'identifier') ||
       mapping.ignore.some((ignored) => isSameName(ignored, written[i]!));
     return isLeftOut ? '' : columnName;

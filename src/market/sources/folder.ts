@@ -167,8 +167,8 @@ async function mapFiles(
     const places = result.map((name) => [join(folder, name), `market/${name}`] as const);
     return listFilesAt(places, 'market', listing);
   }
-  const sent = names.find((name) => /\.zip$/i.test(name));
-  const hint = sent === undefined ? '' : ` An archive is imported by itself: ${sent.slice(0, 80)}.`;
+  const archive = names.find((name) => /\.zip$/i.test(name));
+  const hint = archive === undefined ? '' : ` An archive is imported by itself: ${archive.slice(0, 80)}.`;
   listing.problems.error({
     code: 'LOCATION_NOT_FOUND',
     path: 'market',

@@ -45,7 +45,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
   const texts = new Set<string>();
   const columns = new Set<string>();
   const tables = new Set<string>();
-  const seen = { hasStar: false, isDescription: false };
+  const queryNodes = { hasStar: false, isDescription: false };
   const pending: { readonly node: unknown; readonly depth: number; readonly isTable: boolean }[] = [
     { node: tree.statements[0], depth: 0, isTable: false },
   ];
@@ -61,8 +61,8 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
       table_name: tableName,
       value,
     } = node as SyntaxNode;
-    if (type === 'STAR') seen.hasStar = true;
-    if (type === 'SHOW_REF') seen.isDescription = true;
+    if (type === 'STAR') queryNodes.hasStar = true;
+    if (type === 'SHOW_REF') queryNodes.isDescription = true;
     if (type === 'COLUMN_REF') for (const one of named ?? []) columns.add(one.toLowerCase());
     if (type === 'FUNCTION' && name !== undefined)
       assertAllowed(name.toLowerCase(), isTable, findPosition(query, queryLocation));
@@ -71,7 +71,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
     for (const child of Object.values(node))
       pending.push({ node: child, depth: depth + 1, isTable: type === 'TABLE_FUNCTION' });
   }
-  return { texts, tables, columns: seen.hasStar ? null : columns, isDescription: seen.isDescription };
+  return { texts, tables, columns: queryNodes.hasStar ? null : columns, isDescription: queryNodes.isDescription };
 }
 
 interface SyntaxNode {

@@ -101,9 +101,9 @@ async function readTables(
     (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'),
     reading.follower,
   );
-  const beside = rows.toTables();
-  if (market === undefined) reportSeries(names, beside.series, problems);
-  const complete = market && completeMappedContent(market.panels, beside, reading.terms, problems);
+  const otherTables = rows.toTables();
+  if (market === undefined) reportSeries(names, otherTables.series, problems);
+  const complete = market && completeMappedContent(market.panels, otherTables, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {
     ...complete,

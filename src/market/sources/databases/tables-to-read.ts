@@ -19,13 +19,13 @@ export function chooseTables(
   problems: Problems,
   mapping: Mapping | null = null,
 ): Readonly<Partial<Record<TableKind, readonly string[]>>> {
-  const chosen: Partial<Record<TableKind, readonly string[]>> = {};
+  const chosenTables: Partial<Record<TableKind, readonly string[]>> = {};
   for (const tableKind of TABLE_KINDS) {
     const name = named[tableKind] ?? tableKind;
     const mapped =
       tableKind === 'market' && named.market === undefined ? listMappedTables(existingTables, mapping) : [];
-    if (mapped.length > 0) chosen[tableKind] = mapped;
-    else if (existingTables.has(name)) chosen[tableKind] = [name];
+    if (mapped.length > 0) chosenTables[tableKind] = mapped;
+    else if (existingTables.has(name)) chosenTables[tableKind] = [name];
     else if (named[tableKind] !== undefined || tableKind === 'market')
       problems.error({
         code: 'LOCATION_NOT_FOUND',
@@ -34,7 +34,7 @@ export function chooseTables(
         accepted: [...existingTables].slice(0, ACCEPTED_MAX),
       });
   }
-  return chosen;
+  return chosenTables;
 }
 
 /** Maximum number of tables listed in a finding for selection, and maximum number listed in its message. */

@@ -119,12 +119,12 @@ async function warnOfIgnoredFiles(
     const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : String(end).trim()));
     const other = values.find((value) => value !== written) ?? undefined;
     if (other === undefined) continue; // an empty value is reported with its row
-    const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
+    const shownValue = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
     problems.warning({
       code: 'COLUMN_IGNORED',
       path: message.label,
       column,
-      message: `The folder key ${message.key.name}=${message.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shown}.`,
+      message: `The folder key ${message.key.name}=${message.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shownValue}.`,
     });
   }
 }

@@ -51,8 +51,8 @@ export function verifyAudit(
     if (reason !== undefined) return { seq, reason };
     last = { seq, hash: entry.hash };
   }
-  const beyond = check.beyond(last.seq);
-  if (beyond !== undefined) return { seq: last.seq + 1, reason: beyond };
+  const sealFault = check.beyond(last.seq);
+  if (sealFault !== undefined) return { seq: last.seq + 1, reason: sealFault };
   // An attacker who removes the signatures can recompute the hashes of later entries.
   if (head === null && keys !== null && check.last < last.seq)
     return { seq: check.last + 1, reason: 'no signature covers it' };
@@ -125,7 +125,7 @@ interface DiskDocument {
 
 /** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
 export interface AuditCheck {
-  look(found: DiskDocument): void;
+  look(document: DiskDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }

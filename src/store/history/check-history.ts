@@ -58,10 +58,10 @@ interface HistoryState {
 }
 
 function createDocumentPart(): Part {
-  const found = new Map<string, HistoryState>();
+  const historyByName = new Map<string, HistoryState>();
   const getState = (name: string): HistoryState => {
-    const history = found.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
-    found.set(name, history);
+    const history = historyByName.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
+    historyByName.set(name, history);
     return history;
   };
 
@@ -92,7 +92,7 @@ function createDocumentPart(): Part {
       return undefined;
     },
     gaps: () =>
-      [...found].flatMap(([name, each]) => {
+      [...historyByName].flatMap(([name, each]) => {
         const reason = findGap(each);
         return reason === undefined ? [] : [{ name, reason }];
       }),

@@ -93,7 +93,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   /** Deletes a versioned document. @returns true if the document or its versions existed */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
-    const standing = await readDocumentState(tx, subject, ahead.take(subject));
+    const documentState = await readDocumentState(tx, subject, ahead.take(subject));
     const existed = await tx.delete(kind, id);
     const authorship = getAuthor();
     if (authorship.purges === true) {
@@ -102,7 +102,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       return existed || isPurged;
     }
     if (!existed) return false;
-    const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing });
+    const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing: documentState });
     if (version !== null) await trimHistory(tx, subject, { latest: version, keptVersions });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
@@ -125,15 +125,15 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        const standing = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
+        const documentState = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
         const { etag, added } = await putVersioned(
           tx,
           { kind, id },
-          { body, by: getAuthor(), at: getTime(), standing },
+          { body, by: getAuthor(), at: getTime(), standing: documentState },
         );
         if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, keptVersions });
         const changes =
-          kind === 'store' ? storeChanges(standing.document, body, { etag, isVersion: added !== undefined }) : [];
+          kind === 'store' ? storeChanges(documentState.document, body, { etag, isVersion: added !== undefined }) : [];
         for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
         return etag;
       }

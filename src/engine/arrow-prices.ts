@@ -8,9 +8,9 @@ export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: 
   const table = parseTable(bytes, problems);
   if (table === undefined) return false;
   const names = table.schema.fields.map(({ name }) => name);
-  const begun = rows.beginMarket('market', names);
-  if (begun === undefined) return true; // the finding about the columns is already recorded
-  const { file, market } = begun;
+  const marketTable = rows.beginMarket('market', names);
+  if (marketTable === undefined) return true; // the finding about the columns is already recorded
+  const { file, market } = marketTable;
   const columns = names.map((_, i) => createCellReader(table.getChildAt(i)!)); // the schema has one field per column
   for (let row = 0; row < table.numRows; row++)
     market.addCells(

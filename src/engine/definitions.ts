@@ -55,15 +55,15 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
   }
 
   function findReached(indexId: string): BacktestPlan['documents'] {
-    const found = new Map<string, IndexDocument>();
+    const documentById = new Map<string, IndexDocument>();
     const reach = (id: string): void => {
-      if (found.has(id)) return;
+      if (documentById.has(id)) return;
       const document = require(id);
-      found.set(id, document);
+      documentById.set(id, document);
       listReferences(document).forEach(reach);
     };
     reach(indexId);
-    return Object.fromEntries(found);
+    return Object.fromEntries(documentById);
   }
 
   return {

@@ -32,7 +32,7 @@ export interface MeteredModule {
  */
 export function meterLoops(bytes: Uint8Array): MeteredModule {
   const sections = listSections(bytes);
-  const getBody = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
+  const getBody = (sectionId: number): Uint8Array | undefined => sections.find(({ id }) => id === sectionId)?.body;
   const imported = countImportedGlobals(getBody(IMPORTS));
   const variables = countOf(getBody(GLOBALS));
   const terms = { imported, variables, steps: imported + variables };

@@ -69,11 +69,11 @@ export function computeTrackingForecast(
     bias: forecasts.includes(0) ? null : annualise(active.map((value, t) => value / forecasts[t]!)),
     biasBand: [Math.max(0, 1 - half), 1 + half],
     observations,
-    periods: parts.map(({ day, forecast, active: within }) => ({
+    periods: parts.map(({ day, forecast, active: activeReturns }) => ({
       day,
       forecast,
-      realised: within.length < 2 ? null : annualise(Float64Array.from(within)),
-      observations: within.length,
+      realised: activeReturns.length < 2 ? null : annualise(Float64Array.from(activeReturns)),
+      observations: activeReturns.length,
     })),
   };
 }

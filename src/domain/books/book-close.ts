@@ -128,9 +128,9 @@ function convertSecurities(state: BookState, conversions: ReadonlyMap<number, nu
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
     const into = slotOf[related]!;
-    const whole = weights[row + slot]!;
-    const cash = whole * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
-    const weight = whole - cash;
+    const weightBefore = weights[row + slot]!;
+    const cash = weightBefore * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
+    const weight = weightBefore - cash;
     if (cash !== 0) paid.push({ slot, change: -cash });
     converted.push({ slot, into, weight });
     const heldWeight = state.isHeld[into] === 1 ? weights[row + into]! : null;
@@ -158,14 +158,14 @@ function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecuritie
   const { input, slotOf, weights, cash, divisor } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
-  const gone = leaving.map((column): WeightMove => ({
+  const worthlessExits = leaving.map((column): WeightMove => ({
     slot: slotOf[column]!,
     change: -weights[row + slotOf[column]!]!,
   }));
-  const exits = paid.length === 0 ? gone : [...paid, ...gone];
+  const exits = paid.length === 0 ? worthlessExits : [...paid, ...worthlessExits];
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
-  for (const { slot } of gone) dropSecurity(state, slot, row);
+  for (const { slot } of worthlessExits) dropSecurity(state, slot, row);
   if (isLong && state.count > 0) divisor[position]! *= 1 - sumExitsBySide(exits).long / (1 - cash[position]!);
   return exits;
 }

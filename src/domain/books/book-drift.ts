@@ -61,11 +61,11 @@ export function driftToClose(state: BookState, session: number): void {
   state.path = sum;
   state.drift[position] = (sum * state.carry) / before;
   if (state.effects.terms.reinvestment === 'index') reinvestDividends(state, session, before);
-  const grown = sum * state.carry;
-  assertWorth(state, session, state.periodValue * grown);
-  state.paths[position] = grown;
-  gross[position] = grown / before;
-  value[position] = state.periodValue * grown;
+  const growth = sum * state.carry;
+  assertWorth(state, session, state.periodValue * growth);
+  state.paths[position] = growth;
+  gross[position] = growth / before;
+  value[position] = state.periodValue * growth;
   cash[position] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);

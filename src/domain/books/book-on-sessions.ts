@@ -80,9 +80,9 @@ function computeSpanProducts(factors: Float64Array, positions: Int32Array): Floa
 }
 
 function selectRows(rows: Float64Array, positions: Int32Array, width: number): Float64Array {
-  const placed = new Float64Array(positions.length * width);
-  positions.forEach((p, t) => placed.set(rows.subarray(p * width, (p + 1) * width), t * width));
-  return placed;
+  const selectedRows = new Float64Array(positions.length * width);
+  positions.forEach((p, t) => selectedRows.set(rows.subarray(p * width, (p + 1) * width), t * width));
+  return selectedRows;
 }
 
 /**
@@ -122,18 +122,18 @@ function mergeEvents(book: Book, { happened, periodEvents, at, begin, end, growt
   const width = book.columns.length;
   const readRow = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
   const earned = readRow(begin).slice();
-  const moved = groupTransfersBySession(book, begin, end);
-  let grown = 1;
+  const transfersBySession = groupTransfersBySession(book, begin, end);
+  let growthSoFar = 1;
   periodEvents.forEach((event, k) => {
     const p = begin + 1 + k;
     const drifted = event?.before ?? readRow(p);
     const factor = readDrift(book)[p]!;
-    for (let i = 0; i < width; i++) earned[i]! += grown * (drifted[i]! * factor - readRow(p - 1)[i]!);
-    for (const { slot, earnings } of moved.get(p) ?? []) earned[slot]! += grown * earnings;
-    grown *= book.gross[p]!;
+    for (let i = 0; i < width; i++) earned[i]! += growthSoFar * (drifted[i]! * factor - readRow(p - 1)[i]!);
+    for (const { slot, earnings } of transfersBySession.get(p) ?? []) earned[slot]! += growthSoFar * earnings;
+    growthSoFar *= book.gross[p]!;
   });
   const valueBefore = book.value[end]!;
-  const computeScale = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
+  const computeScale = ({ valueBefore: eventValue }: BookEvent): number => eventValue / valueBefore;
   return {
     at,
     rebalanced: happened.some(({ rebalanced }) => rebalanced),
@@ -204,9 +204,9 @@ function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int3
  * `gross`.
  */
 function mapDrift(drift: Float64Array, { positions, gross, events }: MappedBook): Float64Array {
-  const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
-  for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;
-  return placed;
+  const drifts = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
+  for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) drifts[at] = gross[at]!;
+  return drifts;
 }
 
 /** Returns the return components of an overlay over each span. */
@@ -235,8 +235,8 @@ function mapOrder(order: UnfilledOrder, placedAt: (position: number) => number):
   return { ...order, at: placedAt(at), filledAt: placeLater(filledAt), replacedAt: placeLater(replacedAt) };
 }
 
-function mapGaps(gaps: readonly Gap[], placed: (session: number) => number, to: number): Gap[] {
+function mapGaps(gaps: readonly Gap[], positionOf: (session: number) => number, to: number): Gap[] {
   return gaps
-    .map(({ session, column }) => ({ session: placed(session), column }))
+    .map(({ session, column }) => ({ session: positionOf(session), column }))
     .filter(({ session }) => session <= to);
 }

@@ -118,8 +118,13 @@ export function weighEntrants(
   };
 }
 
-export function simulateWatchedBook(watch: MemberWatch, standing: WatchedBooks, to: number, isUncapped = false): Book {
+export function simulateWatchedBook(
+  watch: MemberWatch,
+  watchedBooks: WatchedBooks,
+  to: number,
+  isUncapped = false,
+): Book {
   const { whole, indexId, known, first } = watch;
-  const stored = isUncapped ? standing.uncapped : standing.book;
-  return simulateBookUntil(whole, { indexId, first, stored, at: standing.at, to, known, isUncapped });
+  const stored = isUncapped ? watchedBooks.uncapped : watchedBooks.book;
+  return simulateBookUntil(whole, { indexId, first, stored, at: watchedBooks.at, to, known, isUncapped });
 }

@@ -26,20 +26,21 @@ export interface OverlayBookInput {
  */
 export function createOverlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
   const { overlay, sm, first: from, document } = compositions;
-  const beneath = overlay.sources.map(bookOf);
+  const underlyingBooks = overlay.sources.map(bookOf);
   const { currency } = overlay.sources[0]!.document;
   const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
   // All return variants are hedged with the currency weights of the native variant.
-  const shares = overlay.book?.overlay?.shares ?? readShares({ book: beneath[0]!, currency, codes, first: from, to });
+  const shares =
+    overlay.book?.overlay?.shares ?? readShares({ book: underlyingBooks[0]!, currency, codes, first: from, to });
   const path = computeOverlayPath(
     { sm, first: from, document: readOverlay(document), currency },
-    { beneath, shares, to },
+    { beneath: underlyingBooks, shares, to },
   );
-  const valued = findValuationCurrency(overlay.spec, beneath[0]!, currency);
+  const valued = findValuationCurrency(overlay.spec, underlyingBooks[0]!, currency);
   return createPathBook({
     path,
-    beneath,
+    beneath: underlyingBooks,
     shares,
     valued,
     sm,
@@ -51,11 +52,11 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
 }
 
 /** Returns the valuation currency of an overlay's securities; undefined if it is the currency of the overlay. */
-export function findValuationCurrency(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
+export function findValuationCurrency(spec: OverlaySpec, underlyingBook: Book, currency: string): string | undefined {
   const type = findOverlayType(spec);
   const into = type.currency(spec);
-  if (into === null) return beneath.overlay?.securitiesIn;
-  return type.converts ? undefined : readSecurityCurrency(beneath, { currency });
+  if (into === null) return underlyingBook.overlay?.securitiesIn;
+  return type.converts ? undefined : readSecurityCurrency(underlyingBook, { currency });
 }
 
 export interface PathBookInput {
@@ -126,10 +127,10 @@ interface Slots {
   readonly places: readonly Int32Array[];
 }
 
-function assignBookSlots(beneath: readonly Book[]): Slots {
-  const columns = Int32Array.from(new Set(beneath.flatMap((book) => [...book.columns]))).toSorted();
+function assignBookSlots(underlyingBooks: readonly Book[]): Slots {
+  const columns = Int32Array.from(new Set(underlyingBooks.flatMap((book) => [...book.columns]))).toSorted();
   const placeOf = new Map(Array.from(columns, (column, slot) => [column, slot]));
-  return { columns, places: beneath.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
+  return { columns, places: underlyingBooks.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
 }
 
 interface LayerInput {
@@ -331,14 +332,14 @@ function hasCash(layers: readonly Layer[]): boolean {
 /** Remainder to 1 below which it is rounding, not cash. */
 const CASH_MIN = 1e-12;
 
-function listGapsOfBooks(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
-  const seen = new Set<string>();
-  return beneath
+function listGapsOfBooks(underlyingBooks: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
+  const seenKeys = new Set<string>();
+  return underlyingBooks
     .flatMap((book) => book[which])
     .filter(({ session, column }) => {
       const key = `${session} ${column}`;
-      const isNew = session >= from && !seen.has(key);
-      seen.add(key);
+      const isNew = session >= from && !seenKeys.has(key);
+      seenKeys.add(key);
       return isNew;
     })
     .toSorted((a, b) => a.session - b.session || a.column - b.column);

@@ -203,11 +203,11 @@ function computeEnteredWeights(
     weightOf.set(column, Math.min(ownWeight > 0 ? ownWeight : replaced, most));
   });
   const all = [...weightOf].toSorted(([a], [b]) => a - b);
-  const grown = sumValues(all.map(([, weight]) => weight));
+  const weightSum = sumValues(all.map(([, weight]) => weight));
   return {
     columns: Int32Array.from(all, ([column]) => column),
-    weights: Float64Array.from(all, ([, weight]) => weight / grown),
-    grown,
+    weights: Float64Array.from(all, ([, weight]) => weight / weightSum),
+    grown: weightSum,
   };
 }
 

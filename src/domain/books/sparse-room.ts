@@ -21,22 +21,22 @@ export interface SparseWeightMemory {
  */
 export function createSparseMemory(): SparseWeightMemory {
   let buffer = new Float64Array(0);
-  let taken: Float64Array | undefined;
+  let usedPart: Float64Array | undefined;
   return {
     take(cells) {
-      if (taken !== undefined) return new Float64Array(cells);
+      if (usedPart !== undefined) return new Float64Array(cells);
       if (buffer.length < cells) buffer = new Float64Array(cells);
-      taken = buffer.subarray(0, cells);
-      return taken;
+      usedPart = buffer.subarray(0, cells);
+      return usedPart;
     },
     giveBack(book, followedFrom) {
-      if (book.weights !== taken) return;
+      if (book.weights !== usedPart) return;
       clearRows(book, followedFrom - book.from);
-      taken = undefined;
+      usedPart = undefined;
     },
     drop() {
-      if (taken !== undefined) buffer = new Float64Array(0);
-      taken = undefined;
+      if (usedPart !== undefined) buffer = new Float64Array(0);
+      usedPart = undefined;
     },
     bytes: () => buffer.byteLength,
   };

@@ -121,6 +121,6 @@ function computeFlows(
     else into.sold -= change;
   }
   const available = cashBefore + into.sold * (1 - costRate);
-  const wanted = into.bought * (1 + costRate);
-  into.share = wanted > available + CASH_MIN ? Math.max(0, available / wanted) : 1;
+  const requiredCash = into.bought * (1 + costRate);
+  into.share = requiredCash > available + CASH_MIN ? Math.max(0, available / requiredCash) : 1;
 }

@@ -87,8 +87,10 @@ function checkUniverseOnMarket(
   market: MarketData,
   { severity, path }: { readonly severity: 'error' | 'warning'; readonly path: string },
 ): Finding[] {
-  const within = of.flatMap((part, i) => checkUniverseOnMarket(part, market, { severity, path: `${path}.of[${i}]` }));
-  if (kind !== 'named') return within;
+  const partFindings = of.flatMap((part, i) =>
+    checkUniverseOnMarket(part, market, { severity, path: `${path}.of[${i}]` }),
+  );
+  if (kind !== 'named') return partFindings;
   const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
   if (accepted.includes(id!)) return [];
   return [

@@ -75,8 +75,11 @@ function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocati
   const { base_date: base } = body;
   if (hasErrors(ownFindings) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
     return { findings: ownFindings };
-  const placed = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
-  return { findings: [...ownFindings, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
+  const datedRebalance = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
+  return {
+    findings: [...ownFindings, ...checkDateOrder(datedRebalance), ...checkPhase(datedRebalance)],
+    placed: datedRebalance,
+  };
 }
 
 /** Members of a cadence that are objects and in which unknown members are errors. */

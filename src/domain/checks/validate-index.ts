@@ -37,12 +37,12 @@ export interface CheckedIndex {
  * Checks an index document: its shape, the parameters of every row, the combination of rows, references to other
  * documents, and (as warnings) data that the current market lacks.
  */
-export function validateIndex(sent: UncheckedBody, context: IndexContext): CheckedIndex {
+export function validateIndex(sentBody: UncheckedBody, context: IndexContext): CheckedIndex {
   const {
     body,
     texts,
     findings: ofTexts,
-  } = parseDocumentExpressions(addOverlayCurrency(sent, context), context.market);
+  } = parseDocumentExpressions(addOverlayCurrency(sentBody, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = checkFinite(body);
   const findings = [
@@ -68,7 +68,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
   if (document !== undefined) {
     findings.push(
       ...checkInheritance(document, context),
-      ...reportBlendDefaults(sent),
+      ...reportBlendDefaults(sentBody),
       ...checkUnkeptRule(document),
       ...checkIdleEvents(document, context.market),
     );

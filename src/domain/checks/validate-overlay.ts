@@ -53,8 +53,8 @@ export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContex
   if (currency !== undefined || !parsed.success) return body;
   const source = listBlendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
   const typeCurrency = findOverlayType(parsed.data).currency(parsed.data);
-  const taken = typeCurrency ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
-  return taken === undefined ? body : { ...body, currency: taken };
+  const inheritedCurrency = typeCurrency ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
+  return inheritedCurrency === undefined ? body : { ...body, currency: inheritedCurrency };
 }
 
 /** Reports the default schedule of a blend, on which the weights of several parts are reset. */
@@ -205,11 +205,11 @@ function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonl
 function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
   const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;
-  const wanted = currencyOf.get(first)!;
+  const firstCurrency = currencyOf.get(first)!;
   return parts.flatMap(({ index_id: id }, k) => {
     const partCurrency = currencyOf.get(id)!;
-    if (partCurrency === wanted) return [];
-    const message = `The parts of a blend must have the same currency: ${id} is in ${partCurrency}, and ${first} is in ${wanted}. Use an overlay of type currency to convert an index.`;
+    if (partCurrency === firstCurrency) return [];
+    const message = `The parts of a blend must have the same currency: ${id} is in ${partCurrency}, and ${first} is in ${firstCurrency}. Use an overlay of type currency to convert an index.`;
     return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
@@ -224,14 +224,14 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
   const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
   const source = id == null ? undefined : indexOf(id);
   if (source === undefined || !isOverlayDocument(source)) return [];
-  const beneath = listSources(source);
+  const underlyings = listSources(source);
   return [
     createError(
       'NOT_IN_CHOICES',
       path,
-      `The index ${source.id} is an overlay. Use its underlying index instead: ${beneath.join(', ')}.`,
+      `The index ${source.id} is an overlay. Use its underlying index instead: ${underlyings.join(', ')}.`,
       {
-        accepted: beneath,
+        accepted: underlyings,
         value: source.id,
       },
     ),

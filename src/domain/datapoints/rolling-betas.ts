@@ -104,8 +104,8 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     absences.over(from, end);
     const enough = Math.max(2, observationsMin);
     const mean = marketSums[SUM]! / marketSums[COUNT]!;
-    const moved = computeMarketSquares(marketSums);
-    const share = marketSums[COUNT]! < enough || moved === 0 ? NaN : 1 / moved;
+    const marketSquares = computeMarketSquares(marketSums);
+    const share = marketSums[COUNT]! < enough || marketSquares === 0 ? NaN : 1 / marketSquares;
     const { latest } = absences;
     const slopes = new Float64Array(places.length);
     for (let i = 0; i < slopes.length; i++) {
@@ -127,8 +127,8 @@ const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 /** Returns the sum of squares of a market about its mean; 0 if it is constant. */
 function computeMarketSquares(market: MarketSums): number {
   const count = market[COUNT]!;
-  const moved = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
-  return moved / (count - 1) >= CONSTANT_SQUARES ? moved : 0;
+  const squares = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
+  return squares / (count - 1) >= CONSTANT_SQUARES ? squares : 0;
 }
 
 /**
@@ -136,8 +136,8 @@ function computeMarketSquares(market: MarketSums): number {
  * the products of those returns with market returns
  */
 function computeSlope(returnSum: number, products: number, market: MarketSums): number {
-  const moved = computeMarketSquares(market);
-  return moved === 0 ? NaN : (products - (returnSum * market[SUM]!) / market[COUNT]!) / moved;
+  const marketSquares = computeMarketSquares(market);
+  return marketSquares === 0 ? NaN : (products - (returnSum * market[SUM]!) / market[COUNT]!) / marketSquares;
 }
 
 /** Adds the returns of a session, multiplied by a number. */

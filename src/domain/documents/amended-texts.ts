@@ -27,8 +27,8 @@ export function listTexts(document: IndexDocument): readonly IndexText[] {
   return result;
 }
 
-function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): IndexText[] {
-  const { amendments: _ofLater, ...first } = whole;
+function readTexts(base: IndexDocument, amendments: readonly Amendment[]): IndexText[] {
+  const { amendments: _ofLater, ...first } = base;
   const texts: IndexText[] = [{ position: 0, from: -Infinity, document: first, amendment: null }];
   for (const [k, amendment] of amendments.entries()) {
     const document = IndexDocument.parse(amendText(texts[k]!.document, amendment)); // Documents are checked before they are saved.

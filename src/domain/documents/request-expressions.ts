@@ -26,12 +26,12 @@ export function parseDerivation(derivation: RawBody, prefix: string, rowParser: 
 }
 
 /** Returns the body of an optimisation request, with its expressions as trees. */
-export function parseRequest(sent: RawBody): {
+export function parseRequest(rawBody: RawBody): {
   readonly body: RawBody;
   readonly findings: readonly Finding[];
 } {
   const findings: Finding[] = [];
-  const body = parseDerivation(sent, '', (schema, value, place) => {
+  const body = parseDerivation(rawBody, '', (schema, value, place) => {
     const result = parseExpressions(schema, value, place);
     findings.push(...result.findings);
     return result.value;

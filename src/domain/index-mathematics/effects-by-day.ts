@@ -48,7 +48,7 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const { actions, identifiers, adjustment } = market;
   const withheldOf = createWithholding(market, terms.withholdingTax);
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const found = actions.flatMap((action) => {
+  const datedEffects = actions.flatMap((action) => {
     const column = columnOf.get(action.identifier);
     const effect =
       action.status === 'cancelled'
@@ -56,11 +56,12 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
         : computeEffect(action, adjustment, terms, withheldOf(action.identifier, action.exDay));
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
-  found.sort((a, b) => a.day - b.day);
-  const getTerms = (term: keyof SessionEffect): Float64Array => Float64Array.from(found, ({ effect }) => effect[term]);
+  datedEffects.sort((a, b) => a.day - b.day);
+  const getTerms = (term: keyof SessionEffect): Float64Array =>
+    Float64Array.from(datedEffects, ({ effect }) => effect[term]);
   return {
-    days: Int32Array.from(found, ({ day }) => day),
-    columns: Int32Array.from(found, ({ column }) => column),
+    days: Int32Array.from(datedEffects, ({ day }) => day),
+    columns: Int32Array.from(datedEffects, ({ column }) => column),
     terms: {
       ratio: getTerms('ratio'),
       cash: getTerms('cash'),

@@ -113,8 +113,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     return true;
   }
 
-  function scanSeparator(wanted: string): void {
-    if (text.charCodeAt(position) !== COMMA) throw createFault(text, position, wanted);
+  function scanSeparator(expected: string): void {
+    if (text.charCodeAt(position) !== COMMA) throw createFault(text, position, expected);
     position++;
   }
 
@@ -188,17 +188,17 @@ function findNumberEnd(text: string, start: number): { readonly end: number; rea
   return { end: position, mayOverflow };
 }
 
-function findDigitsEnd(text: string, start: number, wanted: string): number {
+function findDigitsEnd(text: string, start: number, expected: string): number {
   let position = start;
   while (isDigit(text.charCodeAt(position))) position++;
-  if (position === start) throw createFault(text, position, wanted);
+  if (position === start) throw createFault(text, position, expected);
   return position;
 }
 
-function createFault(text: string, position: number, wanted: string): Fault {
+function createFault(text: string, position: number, expected: string): Fault {
   const result =
     position < text.length ? `${quote(String.fromCodePoint(text.codePointAt(position) ?? 0))} stands` : 'the body ends';
-  return new Fault(`${result} where ${wanted} is expected`, position);
+  return new Fault(`${result} where ${expected} is expected`, position);
 }
 
 class Fault extends Error {

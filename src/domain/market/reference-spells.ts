@@ -69,13 +69,13 @@ function createSpells(market: MarketData, column: string): ColumnSpells {
 
 /** Replaces missing values in spells. */
 function fillMissing(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
-  const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
+  const allSpells: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {
     const next = { from: spell.from, value: isBlank(spell.value) ? value : spell.value };
-    if (next.from === -Infinity) whole[0] = next;
-    else if (whole.at(-1)!.value !== next.value) whole.push(next);
+    if (next.from === -Infinity) allSpells[0] = next;
+    else if (allSpells.at(-1)!.value !== next.value) allSpells.push(next);
   }
-  return whole;
+  return allSpells;
 }
 
 /** Returns true if a reference value is empty. */

@@ -76,13 +76,13 @@ export function createChoice(
       if (total === 0) return heldFlags;
       const size = heldFlags.reduce((sum, value) => sum + value, 0);
       const few = total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
-      const wanted = solves.isHurried() ? total : few;
+      const dropCount = solves.isHurried() ? total : few;
       order ??= sortBySaliency(algebra, problem.metric, heldFlags, solution.weights);
-      const next = dropSecurities(counts, heldFlags, { retained, order, excess, wanted });
+      const next = dropSecurities(counts, heldFlags, { retained, order, excess, wanted: dropCount });
       if (next === undefined) return undefined;
-      const without = solveLoose(next.held);
-      if (without !== undefined) {
-        solution = without;
+      const solutionWithout = solveLoose(next.held);
+      if (solutionWithout !== undefined) {
+        solution = solutionWithout;
         order = undefined;
         continue;
       }
@@ -112,9 +112,9 @@ export function createChoice(
         ]),
       );
       const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
-      const wanted = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
+      const dropCount = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
       const next = heldFlags.slice();
-      for (const i of order.slice(0, wanted))
+      for (const i of order.slice(0, dropCount))
         if (!counts.some((row) => row.members.includes(i) && countHoldings(row, next) <= row.minimum)) next[i] = 0;
       if (next.every((value, i) => value === heldFlags[i])) return;
       heldFlags = next;

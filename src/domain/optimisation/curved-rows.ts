@@ -104,11 +104,11 @@ function findMostExceededPlane(
   weights: Float64Array,
   among: readonly TailCut[],
 ): TailCut | undefined {
-  const taken = new Set(among);
+  const usedCuts = new Set(among);
   let most = -Infinity;
   let tailCut: TailCut | undefined;
   for (const cut of known) {
-    if (cut.goal !== goal || taken.has(cut)) continue;
+    if (cut.goal !== goal || usedCuts.has(cut)) continue;
     const value = computeDotProduct(cut.slopes, weights);
     if (value > most) [most, tailCut] = [value, cut];
   }

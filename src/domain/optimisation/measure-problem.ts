@@ -21,19 +21,19 @@ export interface MeasureProblem {
 /** Returns the problem whose objective is the measure of a tail or distance row; null for rows of other forms. */
 export function createMeasureProblem(
   problem: Problem,
-  placed: RowWithOrigin,
+  rowWithOrigin: RowWithOrigin,
   options: RowOptions = {},
 ): MeasureProblem | null {
-  const { row } = placed;
-  const alone = { ...problem, costs: null, robustness: null };
+  const { row } = rowWithOrigin;
+  const withoutCosts = { ...problem, costs: null, robustness: null };
   if (row.form === 'tail') {
     const others = problem.rows.filter(({ row: { form } }) => form !== 'tail');
-    return { problem: { ...alone, goal: row.goal, rows: others }, floor: -Infinity, limit: null };
+    return { problem: { ...withoutCosts, goal: row.goal, rows: others }, floor: -Infinity, limit: null };
   }
   if (row.form !== 'distance') return null;
   const { reference, fixed } = row;
   const n = reference.length;
-  const rows = problem.rows.filter((each) => each !== placed);
+  const rows = problem.rows.filter((each) => each !== rowWithOrigin);
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
   // Securities are dropped by weight, not by risk.
   const metric = isCurved ? problem.metric : createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
@@ -45,9 +45,13 @@ export function createMeasureProblem(
     centre: reference.slice(),
     linear: new Float64Array(n),
   };
-  const limit = computeMovedValue(row.limit, placed.origin, options.changes, 1);
+  const limit = computeMovedValue(row.limit, rowWithOrigin.origin, options.changes, 1);
   const costs = { linear: 0.5, impact: 0, reference, fixed: fixed / 2 };
-  return { problem: { ...alone, rows, goal, costs, metric }, floor: computeLeastDistance(row, rows, options), limit };
+  return {
+    problem: { ...withoutCosts, rows, goal, costs, metric },
+    floor: computeLeastDistance(row, rows, options),
+    limit,
+  };
 }
 
 /**

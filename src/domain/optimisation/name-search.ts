@@ -90,9 +90,9 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     // swaps.
     const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
     if (more.length === 0 || isSpent()) return undefined;
-    const grown = held.slice();
-    for (const { name } of more) grown[name] = 1;
-    const result = choose(grown);
+    const extendedChoice = held.slice();
+    for (const { name } of more) extendedChoice[name] = 1;
+    const result = choose(extendedChoice);
     return result !== undefined && result.solution.value < computeImprovementBound(solution.value, GAIN_MIN)
       ? result
       : undefined;

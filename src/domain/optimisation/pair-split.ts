@@ -136,10 +136,10 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
 
 /** Returns count rows without common members; of two rows that share a security, only the first. */
 function selectDisjointCounts({ counts }: CardinalityProgram): Count[] {
-  const taken = new Set<number>();
+  const pairedMembers = new Set<number>();
   return counts.filter(({ members }) => {
-    const isApart = members.every((i) => !taken.has(i));
-    if (isApart) for (const i of members) taken.add(i);
+    const isApart = members.every((i) => !pairedMembers.has(i));
+    if (isApart) for (const i of members) pairedMembers.add(i);
     return isApart;
   });
 }

@@ -159,14 +159,14 @@ export function proveBound(
 
   /** Returns the undecided security with the share nearest to one half. */
   function findLeastCertain({ names, shares: parts }: Branch): number | undefined {
-    let found: number | undefined;
+    let branchIndex: number | undefined;
     for (const { members } of counts) {
       for (const i of members) {
-        const isNearer = found === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[found]! - 0.5);
-        if (names[i] === UNDECIDED && isNearer) found = i;
+        const isNearer = branchIndex === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[branchIndex]! - 0.5);
+        if (names[i] === UNDECIDED && isNearer) branchIndex = i;
       }
     }
-    return found;
+    return branchIndex;
   }
 }
 

@@ -28,13 +28,13 @@ export function createWholeHolding(
   part: PartName,
   growthOf: (growth: number, t: number) => number,
 ): OverlayPath {
-  const { growth: beneath } = context.sources[0]!;
-  const growth = beneath.map((own, t) => (t === 0 ? 1 : assertPositive(growthOf(own, t), context, t)));
+  const { growth: underlyingGrowth } = context.sources[0]!;
+  const growth = underlyingGrowth.map((own, t) => (t === 0 ? 1 : assertPositive(growthOf(own, t), context, t)));
   return {
     growth,
     exposures: [new Float64Array(growth.length).fill(1)],
     exchange: null,
-    parts: [{ part, contributions: growth.map((own, t) => own - beneath[t]!) }],
+    parts: [{ part, contributions: growth.map((own, t) => own - underlyingGrowth[t]!) }],
     resets: null,
   };
 }

@@ -50,7 +50,7 @@ export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAcc
 /** Builds an account with only some of its rules. */
 function buildProgramWith(common: BatchCommon, account: Account, remainingRules: ReadonlySet<string>) {
   const { terms } = common;
-  const built = buildAccount(
+  const builtAccount = buildAccount(
     { ...common, terms: { ...terms, whole_shares: terms.whole_shares && remainingRules.has('whole_shares') } },
     {
       ...account,
@@ -60,8 +60,8 @@ function buildProgramWith(common: BatchCommon, account: Account, remainingRules:
       ...(!remainingRules.has('tax.wash_sales') && { recent: [], tax: { ...account.tax, wash_sales: 'disallow' } }),
     },
   );
-  const rows = built.program.rows.filter((_, j) => remainingRules.has(built.rowIds[j]!));
-  return { built, rows, program: { ...built.program, rows } };
+  const rows = builtAccount.program.rows.filter((_, j) => remainingRules.has(builtAccount.rowIds[j]!));
+  return { built: builtAccount, rows, program: { ...builtAccount.program, rows } };
 }
 
 interface RelaxedRule {

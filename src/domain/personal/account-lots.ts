@@ -54,10 +54,11 @@ export function listSecurityLots(account: Account, ownLots: readonly number[], q
   for (const lot of sold) {
     const { shares, cost, acquired } = account.lots[lot]!;
     const isLong = isLongTerm(acquired, asOf);
-    const without = isLoss(lot) ? Math.min(left, shares) : 0;
-    if (without > 0) lots.push({ lot, shares: without, isLong, gain: 0, disallowed: cost - price });
-    if (shares > without) lots.push({ lot, shares: shares - without, isLong, gain: price - cost, disallowed: 0 });
-    left -= without;
+    const sharesWithoutLoss = isLoss(lot) ? Math.min(left, shares) : 0;
+    if (sharesWithoutLoss > 0) lots.push({ lot, shares: sharesWithoutLoss, isLong, gain: 0, disallowed: cost - price });
+    if (shares > sharesWithoutLoss)
+      lots.push({ lot, shares: shares - sharesWithoutLoss, isLong, gain: price - cost, disallowed: 0 });
+    left -= sharesWithoutLoss;
   }
   const blocked = isForbidden ? order.filter(isLoss).reduce((sum, lot) => sum + account.lots[lot]!.shares, 0) : 0;
   return { lots, isOrdered: method !== 'specific' || isSplit, blocked };
@@ -102,15 +103,15 @@ function listLotsSoldTogether(
     for (const part of parts.get(lot)!) {
       let left = part.shares;
       if (gain < 0) {
-        const without = Math.min(Math.max(0, elsewhere), left);
-        addSale(without, part.since, -gain);
-        [elsewhere, left] = [elsewhere - without, left - without];
+        const sharesWithoutLoss = Math.min(Math.max(0, elsewhere), left);
+        addSale(sharesWithoutLoss, part.since, -gain);
+        [elsewhere, left] = [elsewhere - sharesWithoutLoss, left - sharesWithoutLoss];
         for (const [other, shares] of free) {
           const joined = Math.min(left, shares);
           if (joined === 0) continue;
-          const both = parseAcquired(other) - (asOf - part.since);
-          addSale(joined, both);
-          parts.get(other)!.push({ shares: joined, since: both });
+          const combinedDay = parseAcquired(other) - (asOf - part.since);
+          addSale(joined, combinedDay);
+          parts.get(other)!.push({ shares: joined, since: combinedDay });
           free.set(other, shares - joined);
           left -= joined;
         }

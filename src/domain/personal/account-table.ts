@@ -67,21 +67,21 @@ const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, 
  * not consecutive
  */
 export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
-  const seen = new Set<string>();
+  const seenIds = new Set<string>();
   const columns = findColumns(header, unit);
   let open: OpenAccount | undefined;
   for await (const row of rows) {
     const id = row.cells[columns.id] ?? '';
     if (open?.id !== id) {
       if (open !== undefined) yield open.end();
-      if (seen.has(id))
+      if (seenIds.has(id))
         throw refuseWithFindings('body', [
           createProblem(
             `${unit} ${row.number}`,
             `rows of the account ${id} are not consecutive: sort the table by account_id`,
           ),
         ]);
-      seen.add(id);
+      seenIds.add(id);
       open = openAccount(id, { unit, columns, header, line: row.number });
     }
     open.add(row);
@@ -271,8 +271,8 @@ export function assertAccountColumns(header: readonly string[]): void {
 }
 
 function reportUnknownColumn(name: string, path: string, columnNames: readonly string[]): Finding {
-  const whole = columnNames.find((own) => own.endsWith(`.${name}`));
-  const hint = whole === undefined ? suggestName(name, columnNames) : ` Did you mean ${whole}?`;
+  const qualifiedName = columnNames.find((own) => own.endsWith(`.${name}`));
+  const hint = qualifiedName === undefined ? suggestName(name, columnNames) : ` Did you mean ${qualifiedName}?`;
   const message = `${path}: unknown column ${name}.${hint}`;
   return { severity: 'error', code: 'UNKNOWN_FIELD', path, message, accepted: columnNames };
 }

@@ -49,9 +49,9 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const priced = new Set([...columns, ...others]);
   const loadings = createLoadings(factored);
   const k = factored.factors.length;
-  const chosen = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
+  const modelPlaces = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
   const selectedLoadings = new Float64Array(all.length * k);
-  chosen.forEach((place, i) => selectedLoadings.set(loadings.subarray(place * k, (place + 1) * k), i * k));
+  modelPlaces.forEach((place, i) => selectedLoadings.set(loadings.subarray(place * k, (place + 1) * k), i * k));
   return {
     terms,
     asOf,
@@ -61,7 +61,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
     factors: k,
     loadings: selectedLoadings,
-    specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
+    specific: Float64Array.from(modelPlaces, (place) => factored.specific[place]!),
     groups: terms.constraints.flatMap((row, position) => listGroups(sm, { row, at: position, columns: all, asOf })),
   };
 }
@@ -101,13 +101,13 @@ function refuseLackingSecurities(modelId: string, sm: SessionMarket, columns: re
     const session = sm.sessions.findIndex((_, position) => sm.carriedClose(position, column) > 0);
     return session < 0 ? null : formatDay(sm.sessions[session]!);
   });
-  const shown = names
+  const listedNames = names
     .slice(0, NAMED_MAX)
     .map((name, position) => `${name} (prices from ${begins[position] ?? 'no day'})`);
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
   return new Refusal(
     'MODEL_LACKS_NAMES',
-    `The risk model ${modelId} has no estimate for ${shown.join(', ')}${more}, which the parent holds.`,
+    `The risk model ${modelId} has no estimate for ${listedNames.join(', ')}${more}, which the parent holds.`,
     { model_id: modelId, identifiers: names, prices_from: begins },
   );
 }

@@ -196,11 +196,11 @@ function rebalance(
   const costRate = objective.cost_bps / 10_000;
   sellUncovered(history, { common, day, costRate, priceOf });
   const { account, positions } = removeUncovered(common, history.accountOn(accountRequest, day));
-  const sent = { ...account, cash: Math.max(0, account.cash) };
-  const { findings } = readAccount(common, sent, { path: 'account', line: null });
+  const checkedAccount = { ...account, cash: Math.max(0, account.cash) };
+  const { findings } = readAccount(common, checkedAccount, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-  const built = buildAccount(common, account);
-  const result = createAccountResult(common, built, solveOne(common, built));
+  const builtAccount = buildAccount(common, account);
+  const result = createAccountResult(common, builtAccount, solveOne(common, builtAccount));
   if (result.status === 'infeasible') return createRebalance(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({
     ...trade,

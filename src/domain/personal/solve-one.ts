@@ -22,8 +22,8 @@ export interface SolvedAccount {
  * excluded, and the account is solved again. The certificates are those of the account without the exclusions, and are
  * valid for both.
  */
-export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
-  const { program, account, names, forced } = built;
+export function solveOne(common: BatchCommon, builtAccount: BuiltAccount): SolvedAccount {
+  const { program, account, names, forced } = builtAccount;
   const limits = { nodes: common.terms.search_nodes };
   const first = solveWithin(program, limits);
   const groups = account.substitutes.map((group) =>
@@ -34,18 +34,18 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
   const lostBefore = new Set(forced.flatMap(({ name, lot }) => (lot.gain < 0 ? [names.indexOf(name)] : [])));
   const provedSides = new Set<number>();
   let answer = first;
-  let within: AccountProgram = program;
+  let restricted: AccountProgram = program;
   for (let round = 0; round <= ROUNDS_MAX; round++) {
-    const broken = groups.flatMap((group) => listBrokenPurchases(within, answer, { group, lostBefore }));
+    const broken = groups.flatMap((group) => listBrokenPurchases(restricted, answer, { group, lostBefore }));
     if (broken.length === 0) break;
     if (round === ROUNDS_MAX) broken.push(...groups.flat());
-    const buyLimit = within.buyLimit.slice();
+    const buyLimit = restricted.buyLimit.slice();
     for (const position of broken) {
       provedSides.add(position);
       buyLimit[position] = 0;
     }
-    within = { ...within, buyLimit };
-    answer = solveWithin(within, limits);
+    restricted = { ...restricted, buyLimit };
+    answer = solveWithin(restricted, limits);
   }
   const { certificates, bound, certificateIndex } = first;
   return {

@@ -19,15 +19,15 @@ const VIOLATION_MAX = 1e-7;
  * @returns errors as sentences; empty if the result is verified
  */
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
-  const built = buildAccount(common, account);
-  const { program, value, forcedCost } = built;
+  const builtAccount = buildAccount(common, account);
+  const { program, value, forcedCost } = builtAccount;
   if (result.status === 'infeasible') {
     const wrong = result.trades.length > 0 ? ['an infeasible account has trades'] : [];
-    computeProvedBound(built, result, wrong);
+    computeProvedBound(builtAccount, result, wrong);
     return wrong;
   }
-  const { trades, wrong } = readTrades(common, built, result);
-  wrong.push(...reportBrokenRules(common, built, trades));
+  const { trades, wrong } = readTrades(common, builtAccount, result);
+  wrong.push(...reportBrokenRules(common, builtAccount, trades));
   const figures = computeFigures(program, trades);
   const { certificate } = result;
   const reportDifference = (what: string, computed: number, stated: number): void => {
@@ -38,7 +38,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
   reportDifference('objective', figures.objective + forcedCost, certificate.objective);
   reportDifference('tracking error', figures.variance, result.tracking_error ** 2);
   reportDifference('tax', figures.tax, result.tax / value);
-  const least = computeProvedBound(built, result, wrong);
+  const least = computeProvedBound(builtAccount, result, wrong);
   if (
     result.status === 'optimal' &&
     result.nodes === 0 &&

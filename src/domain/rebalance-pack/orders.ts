@@ -28,8 +28,8 @@ export function createOrders(names: readonly PackSecurity[], heldShares: Float64
   const net = computeNetValue(names, heldShares, value);
   const orders = names.map((name, i): Order => {
     const lots = roundHalfEven((name.weight * net) / (name.price * name.lot));
-    const wanted = name.weight === 0 ? 0 : lots * name.lot;
-    return { name, before: heldShares[i]!, wanted, givenUp: 0, after: wanted };
+    const targetShares = name.weight === 0 ? 0 : lots * name.lot;
+    return { name, before: heldShares[i]!, wanted: targetShares, givenUp: 0, after: targetShares };
   });
   const left = restoreLots(orders, { net, cash: lowerPurchases(orders, { net, cash }) });
   const cost = orders.reduce((sum, order) => sum + computeOrderCost(order), 0);

@@ -171,18 +171,18 @@ function reportCashShortage(account: string, cash: number, position: number): Fi
 }
 
 function reportMissingVolume(names: readonly KnownSecurity[]): Finding[] {
-  const without = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
-  if (without.length === 0) return [];
-  const [first] = without;
-  const others = without.length === 1 ? '' : ` and ${without.length - 1} more`;
+  const withoutVolume = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
+  if (withoutVolume.length === 0) return [];
+  const [first] = withoutVolume;
+  const others = withoutVolume.length === 1 ? '' : ` and ${withoutVolume.length - 1} more`;
   return [
     {
       severity: 'warning',
       code: 'UNKNOWN_FIELD_NAME',
       message: `The data contains no volume for ${first}${others}. Their market impact is treated as 0, and their days to trade are unknown.`,
       path: '',
-      count: without.length,
-      places: without.slice(0, 5),
+      count: withoutVolume.length,
+      places: withoutVolume.slice(0, 5),
     },
   ];
 }

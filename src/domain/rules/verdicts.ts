@@ -185,11 +185,11 @@ export function keepRanked(
       members.length === values.length
         ? scope.cross.ordered(values, { ascending, withMissing })
         : rankPositions(values, withMissing ? members : selectPositionsWithValue(values, members), ascending);
-    const chosen = choose(order);
-    for (let i = 0; i < chosen.kept.length; i++) kept[chosen.kept[i]!] = 1;
+    const choiceInOrder = choose(order);
+    for (let i = 0; i < choiceInOrder.kept.length; i++) kept[choiceInOrder.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;
     for (let i = 0; i < members.length; i++) groupOf[members[i]!] = chosenOf.length;
-    chosenOf.push({ order, chosen });
+    chosenOf.push({ order, chosen: choiceInOrder });
   }
   return {
     kept,

@@ -31,12 +31,12 @@ export function createPatch({ grid, patches }: Variation, variant: number): Patc
   if (patches !== null) return patches[variant]!;
   let rest = variant;
   const members = Object.entries(grid ?? {}).reverse();
-  const chosen = members.map(([pointer, values]) => {
+  const chosenMembers = members.map(([pointer, values]) => {
     const value = values[rest % values.length];
     rest = Math.floor(rest / values.length);
     return [pointer, value] as const;
   });
-  return Object.fromEntries(chosen.reverse());
+  return Object.fromEntries(chosenMembers.reverse());
 }
 
 /** Returns the patches of a sweep in order. */

@@ -70,11 +70,11 @@ export function createCheckpoint(run: Run): RunCheckpoint {
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
-  const ended = reached.map((compositions): SimulatedIndex & Pick<Compositions, 'overlay'> => ({
+  const endedIndices = reached.map((compositions): SimulatedIndex & Pick<Compositions, 'overlay'> => ({
     ...compositions,
     to: findLastAtMost(compositions.sm.sessions, day),
   }));
-  const plainIndices = ended.filter(({ overlay }) => overlay === undefined);
+  const plainIndices = endedIndices.filter(({ overlay }) => overlay === undefined);
   return {
     format: CHECKPOINT_FORMAT,
     day,
@@ -82,7 +82,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     staleSessions: readDefaultStaleSessions(index.compositions.sm.market),
     from: portfolio.from,
     marks: listMarks(
-      ended,
+      endedIndices,
       indices.flatMap(({ compositions }) => listSimulatedIndices(compositions)),
     ),
     index: toStoredIndex(index.book),

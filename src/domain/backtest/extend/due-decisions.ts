@@ -141,10 +141,10 @@ export function composeWithinLookBack<T>(
       }),
     );
   };
-  const seen = selectMarketInLookBack(input, { marked, looks });
-  if (seen !== null) {
+  const lookBackMarket = selectMarketInLookBack(input, { marked, looks });
+  if (lookBackMarket !== null) {
     try {
-      return runOn(seen.market, seen.aligned);
+      return runOn(lookBackMarket.market, lookBackMarket.aligned);
     } catch (thrown) {
       if (!(thrown instanceof BeforeMarket)) throw thrown;
     }

@@ -182,10 +182,10 @@ function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }
 }
 
 function joinParts(before: Float64Array, added: Float64Array): Float64Array {
-  const whole = new Float64Array(before.length + added.length);
-  whole.set(before);
-  whole.set(added, before.length);
-  return whole;
+  const joined = new Float64Array(before.length + added.length);
+  joined.set(before);
+  joined.set(added, before.length);
+  return joined;
 }
 
 function joinDays(before: Int32Array, added: Int32Array): Int32Array {

@@ -119,22 +119,22 @@ function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, in
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const columns = into.positions(book.columns);
-  const shown = alignWeights(frame, columns, into);
+  const frameWeights = alignWeights(frame, columns, into);
   const sessions = book.length - 1;
   const stay = Math.max(0, max - sessions);
   const last = Math.min(sessions, max);
   const end = book.from + book.length;
   const days = pools.slide(frame.days, stay, book.sm.sessions.slice(end - last, end));
   const weights = pools.slide(
-    shown.weights,
+    frameWeights.weights,
     stay * columns.length,
     book.weights.slice((book.length - last) * columns.length),
   );
   const rows = Math.min(before, stay);
   const names = Array.from(columns, (place) => identifiers[place]!);
-  if (isSame && hasPortfolioWeights(stored, { names, rows, weights: pools.read(shown.weights) }))
+  if (isSame && hasPortfolioWeights(stored, { names, rows, weights: pools.read(frameWeights.weights) }))
     throw new CannotResume('holdings_diverged');
-  return { days, columns: shown.columns, weights };
+  return { days, columns: frameWeights.columns, weights };
 }
 
 /** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */

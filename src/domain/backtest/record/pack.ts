@@ -39,7 +39,7 @@ export function packRecord(
   const pools = createPools(record, blocks);
   const plain = JSON_FIELDS.pack(record, pools.packing);
   const rest = ARRAY_FIELDS.pack(record, pools.packing);
-  const shown = REBALANCES.pack(rebalances, pools.packing);
+  const packed = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
   const used = collectUsedColumns(pools.positions, identifiers);
   const description = { identifiers: Array.from(used.columns, (column) => identifiers[column]!), plain, rest };
@@ -56,7 +56,7 @@ export function packRecord(
   });
   return {
     description: new TextEncoder().encode(JSON.stringify(description)),
-    rebalances: new TextEncoder().encode(JSON.stringify(shown)),
+    rebalances: new TextEncoder().encode(JSON.stringify(packed)),
     pools: { f64: createPackedPool('f64'), i32: createPackedPool('i32'), u8: createPackedPool('u8') },
   };
 }

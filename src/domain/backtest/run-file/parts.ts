@@ -77,8 +77,8 @@ function findVariantBook({ index, variants }: Continuation, variant: ReturnVaria
     sm: { market },
   } = index;
   const ownVariant = resolveVariant(market, treatment.dividends);
-  const findBook = (shown: ReturnVariant): Book =>
-    shown === ownVariant ? index.book : (variants[shown] ?? findBook(UNTAXED_TWINS[shown]));
+  const findBook = (otherVariant: ReturnVariant): Book =>
+    otherVariant === ownVariant ? index.book : (variants[otherVariant] ?? findBook(UNTAXED_TWINS[otherVariant]));
   return findBook(variant);
 }
 

@@ -234,10 +234,14 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
       'NOT_IN_CHOICES',
       `calls ${node.name} within a function over time, which accepts only columns and arithmetic`,
     );
-  const within = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
+  const operandChecker = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
   const units = node.operands.map((operand, i) => {
     const operandLocation = { node: operand, path: [...path, 'operands', i] };
-    return checkOperand(operandLocation, { kind: entry.operands[i] ?? entry.operands.at(-1), entry, checker: within });
+    return checkOperand(operandLocation, {
+      kind: entry.operands[i] ?? entry.operands.at(-1),
+      entry,
+      checker: operandChecker,
+    });
   });
   if (units.length < entry.least) return null;
   return resolveUnit(entry.unit(units), { node, path }, checker);

@@ -58,8 +58,8 @@ const QUOTED_MAX = 80;
 
 function locateProblem(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
   const part = text.slice(position.start, position.end);
-  const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
-  const report = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
+  const shortened = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
+  const report = `${shortened} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
   return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 

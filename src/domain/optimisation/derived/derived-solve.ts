@@ -83,7 +83,7 @@ export interface DerivedSolver {
    * Optimises a composition of the parent.
    * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model
    */
-  solve(parent: Composition, standing: EarlierPortfolios): DerivedSolve;
+  solve(parent: Composition, earlierPortfolios: EarlierPortfolios): DerivedSolve;
   memory(): SolverMemory;
 }
 
@@ -242,9 +242,9 @@ function solveRelaxingPriorities(
   const mayRelax = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
   const relaxed = relaxByPriority(solvers, { problem, outcome }, mayRelax);
   if (relaxed === undefined) return undefined;
-  const moved = createRelaxedProblem(problem, relaxed);
-  const second = solveProblem(solvers, moved, { warm, proof: 'brief' });
-  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : undefined;
+  const relaxedProblem = createRelaxedProblem(problem, relaxed);
+  const second = solveProblem(solvers, relaxedProblem, { warm, proof: 'brief' });
+  return second.kind === 'solved' ? { problem: relaxedProblem, outcome: second, relaxed } : undefined;
 }
 
 function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]): Problem {

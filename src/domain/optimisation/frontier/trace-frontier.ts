@@ -248,14 +248,14 @@ function createTracer(
     const isNearer =
       before !== undefined && Math.abs(before.target - target) <= Math.abs(ownTracedPoint.target - target);
     const start = isNearer ? before.traced : ownTracedPoint;
-    const wanted = { ...program, rows: setTarget(program.rows, target) };
-    const answer = solver.solve(wanted, {
+    const targetProgram = { ...program, rows: setTarget(program.rows, target) };
+    const answer = solver.solve(targetProgram, {
       warm: start.answer.state,
       follow: { program: start.program, ...start.answer },
       pivots: lost < FAILED_PIVOTS_MAX ? PIVOTS : 0,
     });
     lost = answer.iterations <= PIVOTS ? 0 : lost + 1;
-    return answer.status === 'solved' ? reuseResult({ target, program: wanted, answer }) : undefined;
+    return answer.status === 'solved' ? reuseResult({ target, program: targetProgram, answer }) : undefined;
   };
 
   function reuseResult(traced: TracedPoint): FrontierWeights {

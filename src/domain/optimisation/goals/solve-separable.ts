@@ -92,8 +92,9 @@ function solveModels(
     }
     if (result.status !== 'solved') break;
     const from: Float64Array = x;
-    const whole = computeStepLength(from, result.point.x, smooth);
-    const length: number = isFeasible && whole === 1 ? findDecreasingStep(from, result.point.x, computeMerit) : whole;
+    const stepLength = computeStepLength(from, result.point.x, smooth);
+    const length: number =
+      isFeasible && stepLength === 1 ? findDecreasingStep(from, result.point.x, computeMerit) : stepLength;
     state = result.state;
     x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
@@ -186,12 +187,12 @@ function createBracket(): { next(price: number, excess: number): number | undefi
       if (side === last && side > 0) high = { ...high, excess: high.excess / 2 };
       if (side === last && side < 0) low = { ...low, excess: low.excess / 2 };
       last = side;
-      let wanted: number;
-      if (high.price === Number.POSITIVE_INFINITY) wanted = GROWTH * price;
-      else if (low.price === 0) wanted = price / GROWTH;
-      else wanted = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
-      const isInside = wanted > low.price && wanted < high.price && wanted > Number.MIN_VALUE;
-      return isInside && Number.isFinite(wanted) ? wanted : undefined;
+      let nextPrice: number;
+      if (high.price === Number.POSITIVE_INFINITY) nextPrice = GROWTH * price;
+      else if (low.price === 0) nextPrice = price / GROWTH;
+      else nextPrice = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
+      const isInside = nextPrice > low.price && nextPrice < high.price && nextPrice > Number.MIN_VALUE;
+      return isInside && Number.isFinite(nextPrice) ? nextPrice : undefined;
     },
   };
 }

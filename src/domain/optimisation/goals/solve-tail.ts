@@ -140,9 +140,9 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const value = computeTailAverage(outcomes, size);
     const ownTailSet = findWorstScenarios(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = joinSets(set, ownTailSet);
-    const isWhole = isSame(grown, set);
-    isGrowing = isExpensive(terms) || isMuchLarger(grown, set);
+    const joinedSet = joinSets(set, ownTailSet);
+    const isWhole = isSame(joinedSet, set);
+    isGrowing = isExpensive(terms) || isMuchLarger(joinedSet, set);
     if (pulled.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = result;
@@ -155,7 +155,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
       if (best.open <= GAP_TOLERANCE || (isWhole && best.open <= GAP_TOLERANCE_COMPLETE)) return best.answer;
       if (isWhole) break;
     }
-    set = grown;
+    set = joinedSet;
     if (resting === null) continue;
     for (const i of pulled) resting[i] = 0;
     if (isGrowing && !isExpensive(terms)) resting.fill(0);
@@ -333,9 +333,9 @@ function addNearScenarios(
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const grown = joinSets(set, findWorstScenarios(goal, near));
-    const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
-    set = grown;
+    const joinedSet = joinSets(set, findWorstScenarios(goal, near));
+    const isMore = goal.measure === 'drawdown' ? !isSame(joinedSet, set) : isMuchLarger(joinedSet, set);
+    set = joinedSet;
     if (!isMore) break;
   }
   return set;

@@ -261,7 +261,7 @@ function addGrossRow<F extends ProgramSolution>(
  * Checks a solution against the optimality conditions of another program with the same optimum; undefined if it does
  * not satisfy them.
  */
-function checkSolution<F extends ProgramSolution>(found: F, program: Program): F | undefined {
-  const kkt = checkKkt(program, found.answer.point);
-  return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;
+function checkSolution<F extends ProgramSolution>(candidate: F, program: Program): F | undefined {
+  const kkt = checkKkt(program, candidate.answer.point);
+  return isOptimal(kkt) ? { ...candidate, program, answer: { ...candidate.answer, kkt } } : undefined;
 }

@@ -43,8 +43,8 @@ const DIGITS = 15;
 
 /** Returns the number of reporting steps per unit for a relaxed parameter. */
 function computeStepsPerUnit(value: number): number {
-  const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
-  return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
+  const integerDigits = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
+  return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - integerDigits, 0)));
 }
 
 /** Maximum number of certificates of infeasibility for one relaxation. Each rules out an interval of the parameter. */
@@ -72,8 +72,9 @@ export function findSingleMoves(solvers: Solvers, problem: Problem, origins: rea
   return movables
     .flatMap((movable) => {
       const least = findLeastValue(solvers.solver, problem, movable);
-      const moved = least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
-      return moved?.map((move) => addBound(move, least?.bound)) ?? [];
+      const roundedMoves =
+        least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
+      return roundedMoves?.map((move) => addBound(move, least?.bound)) ?? [];
     })
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || readPosition(a) - readPosition(b));
 }
@@ -141,13 +142,13 @@ function searchLeastValue(
     const createChanges = (nudge: number) => [
       { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
     ];
-    const standing = checkMoves(solver, problem, createChanges, views);
-    const change = createChanges(standing.nudge)[0]!;
-    if (standing.kind === 'feasible') return { to: change.to, weights: standing.weights };
-    if (standing.kind === 'undecided') return undefined;
+    const moveCheck = checkMoves(solver, problem, createChanges, views);
+    const change = createChanges(moveCheck.nudge)[0]!;
+    if (moveCheck.kind === 'feasible') return { to: change.to, weights: moveCheck.weights };
+    if (moveCheck.kind === 'undecided') return undefined;
     const computeGapAfter = (move: number) =>
       computeGap(
-        standing.proof,
+        moveCheck.proof,
         assembleProgram(problem, {
           changes: [{ ...change, to: change.to + direction * move }],
           views,

@@ -107,10 +107,10 @@ export function solvePricedTail(
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
         const tail = computeTailAverage(outcomes, size);
-        const grown = joinSets(set, findWorstScenarios(goal, weights, outcomes));
+        const joinedSet = joinSets(set, findWorstScenarios(goal, weights, outcomes));
         const isWhole =
-          isSame(grown, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
-        set = grown;
+          isSame(joinedSet, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
+        set = joinedSet;
         if (isWhole) return { ...result, tail, cost: computeCostAt(bare.program, weights) };
       }
       return undefined;
@@ -152,7 +152,7 @@ function computeCostAt({ linear, kinks }: Program, weights: Float64Array): numbe
 /** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
 function createLimitSolution(
   bare: AssembledProgram,
-  placed: ExceededTail['placed'],
+  rowWithOrigin: ExceededTail['placed'],
   between: CornerInterpolation<PricedOptimum> | undefined,
 ): Pick<PricedTail, 'attained' | 'optimum'> {
   if (between === undefined) return { attained: null, optimum: null };
@@ -163,8 +163,8 @@ function createLimitSolution(
     (side === LOWER && weights[i] !== lower[i]) || (side === UPPER && weights[i] !== upper[i]);
   const names = state.names.map((held, i) => (differsFromLimit(held, i) ? FREE : held));
   const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
-  const optimum = addPlane(bare, placed, { ...corner, weights, answer });
-  const { goal } = placed.row;
+  const optimum = addPlane(bare, rowWithOrigin, { ...corner, weights, answer });
+  const { goal } = rowWithOrigin.row;
   return {
     attained: optimum === null ? null : computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)),
     optimum,

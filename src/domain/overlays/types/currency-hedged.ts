@@ -75,8 +75,8 @@ export const currencyHedged = defineOverlayType({
   remarks: (spec, beneath) => [...reportUnhedgeable(spec, beneath), ...reportUnhedged(spec)],
   path(spec, context) {
     const exchange = computeExchangeGrowth(context.exchange());
-    const { growth: beneath } = context.sources[0]!;
-    const converted = beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
+    const { growth: underlyingGrowth } = context.sources[0]!;
+    const converted = underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
     return computeHedgedPath({ converted, exchange, legs: createLegs(spec, context) }, spec, context);
   },
 });
@@ -90,10 +90,10 @@ const createRefusal = (path: string, code: string, message: string): Remark => (
 });
 
 /** Reports duplicate currencies, and the currency of the overlay itself. */
-function reportUnhedgeable({ to, currencies }: Terms, { currency: beneath }: UnderlyingTerms): Remark[] {
+function reportUnhedgeable({ to, currencies }: Terms, { currency: underlyingCurrency }: UnderlyingTerms): Remark[] {
   if (currencies === undefined) {
-    const isSame = beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to);
-    const why = `is ${to}, and the underlying index is already in ${beneath}; use currencies to hedge the currencies of its securities`;
+    const isSame = underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to);
+    const why = `is ${to}, and the underlying index is already in ${underlyingCurrency}; use currencies to hedge the currencies of its securities`;
     return isSame ? [createRefusal('to', to, why)] : [];
   }
   const codes = currencies.map(({ currency }) => findMajorUnit(currency));
@@ -222,13 +222,13 @@ function computeHedgedPath(
   let level = 1;
   for (let t = 1; t < length; t++) {
     const gain = computeGain(legs, struck, t);
-    const grown = invested * converted[t]!;
+    const investedAfter = invested * converted[t]!;
     // Gains of the hedge since the strike are held in cash until the next strike.
-    const after = level + (grown - invested) + gain;
+    const after = level + (investedAfter - invested) + gain;
     growth[t] = assertPositive(after / level, context, t);
     hedge[t] = gain / level;
     level = after;
-    invested = grown;
+    invested = investedAfter;
     if (adjust === 'daily' || ends[t] !== ends[t - 1]) {
       struck = t;
       invested = 1;

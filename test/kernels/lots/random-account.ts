@@ -92,18 +92,18 @@ interface LotTerms {
 }
 
 /** Divides holdings into lots, which are rounded to whole shares if required. */
-function createRandomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
-  const n = held.length;
+function createRandomLots(heldWeights: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
+  const n = heldWeights.length;
   const lotStart = new Int32Array(n + 1);
   const [lotSize, lotShort, lotLong]: number[][] = [[], [], []];
   for (let i = 0; i < n; i++) {
     const lots = 1 + Math.floor(random() * (2 * lotsOf - 1));
-    let unitsLeft = share === 0 ? 0 : Math.max(1, Math.round(held[i]! / share));
-    if (share > 0) held[i] = unitsLeft * share;
+    let unitsLeft = share === 0 ? 0 : Math.max(1, Math.round(heldWeights[i]! / share));
+    if (share > 0) heldWeights[i] = unitsLeft * share;
     const parts = Array.from({ length: lots }, () => 0.2 + random());
     const all = parts.reduce((a, x) => a + x, 0);
     parts.forEach((part, at) => {
-      let size = (held[i]! * part) / all;
+      let size = (heldWeights[i]! * part) / all;
       if (share > 0) {
         const units = at === lots - 1 ? unitsLeft : Math.min(unitsLeft, Math.round(size / share));
         unitsLeft -= units;

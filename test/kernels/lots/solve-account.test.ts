@@ -47,8 +47,8 @@ describe('solveAccount', () => {
 
   it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {
     const terms = { seed, n: 60, k: 6, lotsOf: 4, isOrdered: true };
-    const createGains = (own: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
-      const program = createRandomAccount({ ...terms, ...own });
+    const createGains = (overrides: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
+      const program = createRandomAccount({ ...terms, ...overrides });
       return {
         ...program,
         taxWeight,
@@ -72,8 +72,8 @@ describe('solveAccount', () => {
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-10);
     expect(figures.objective - bound).toBeGreaterThan(-1e-10);
-    for (const { side, multipliers, bound: own } of certificates)
-      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+    for (const { side, multipliers, bound: sideBound } of certificates)
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(sideBound);
   });
 
   it.each([1, 2, 3, 4])('needs one round on one side if only rounding remains (%i)', (seed) => {
@@ -83,8 +83,8 @@ describe('solveAccount', () => {
     expect(figures.objective - bound).toBeLessThan(1e-5);
     expect(steps).toBeLessThan(45); // two rounds would take 50 to 60 steps
     expect(certificates).toHaveLength(2);
-    for (const { side, multipliers, bound: own } of certificates)
-      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+    for (const { side, multipliers, bound: sideBound } of certificates)
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(sideBound);
   });
 
   it.each([1, 2, 3])('decides the marginal lots if gains precede losses (%i)', (seed) => {
@@ -93,8 +93,8 @@ describe('solveAccount', () => {
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1.5e-5); // the convex hulls of the cost alone would leave 5e-5 to 2e-4
     expect(steps).toBeLessThan(120);
-    for (const { side, multipliers, bound: own } of certificates)
-      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+    for (const { side, multipliers, bound: sideBound } of certificates)
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(sideBound);
   });
 
   it('keeps a tracking error limit, at a cost', () => {

@@ -83,8 +83,8 @@ function writeShortest(c: u64, q: i32, lowerIsCloser: bool, address: usize, powe
   const isAbove = (s << 2) + 4 <= upper;
   if (isBelow != isAbove) return writeDecimal(s + (isAbove ? 1 : 0), k, address);
   const half = (s << 2) + 2;
-  const up = middle > half || (middle == half && (s & 1) != 0);
-  return writeDecimal(s + (up ? 1 : 0), k, address);
+  const roundsUp = middle > half || (middle == half && (s & 1) != 0);
+  return writeDecimal(s + (roundsUp ? 1 : 0), k, address);
 }
 
 /** Returns the high part of a product of 192 bits with a sticky last bit; the low part is ignored. */

@@ -71,9 +71,9 @@ function packLower(l: usize, lRow: usize, lColumn: usize, width: i32, to: usize)
   for (let i = 0; i < countPanels(width) << 2; i++) {
     const panel = to + <usize>(i >> 2) * computePanelBytes(WIDTH) + (<usize>(i & 3) << 3);
     for (let k = 0; k < WIDTH; k++) {
-      const inside = i < width && k <= i;
-      const value: f64 = inside ? load<f64>(l + <usize>i * lRow + <usize>k * lColumn) : 0;
-      store<f64>(panel + computePanelBytes(k), inside && k == i ? 1 / value : value);
+      const isInside = i < width && k <= i;
+      const value: f64 = isInside ? load<f64>(l + <usize>i * lRow + <usize>k * lColumn) : 0;
+      store<f64>(panel + computePanelBytes(k), isInside && k == i ? 1 / value : value);
     }
   }
 }

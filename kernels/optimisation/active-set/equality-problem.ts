@@ -73,16 +73,16 @@ export interface EqualityProblem {
  */
 export function solveState(problem: EqualityProblem): boolean {
   const { program, state, iterate, work, system } = problem;
-  const curved = state.norms.some((held) => held !== IDLE);
+  const isCurved = state.norms.some((held) => held !== IDLE);
   computeGradient(program, state, iterate, work);
-  for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
+  for (let newton = 0; newton < (isCurved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => system.factor(state, iterate, share));
     if (proximal === undefined) return false;
     let largestMove = performNewtonStep(problem);
     for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++)
       largestMove = performNewtonStep(problem);
     if (!Number.isFinite(largestMove)) return false;
-    if (curved && largestMove <= 1e-15) break;
+    if (isCurved && largestMove <= 1e-15) break;
   }
   return true;
 }

@@ -26,11 +26,11 @@ export function flipStates(
   state: ActiveState,
   iterate: Iterate,
   work: Work,
-  nearby: boolean,
+  isNearby: boolean,
 ): number {
   const tolerance = DUAL_TOLERANCE * work.gradientScale;
   let flips = flipRows(program, state, iterate, tolerance);
-  if (nearby) flips += flipLimits(program, state, iterate, work, tolerance);
+  if (isNearby) flips += flipLimits(program, state, iterate, work, tolerance);
   for (let i = 0; i < program.n; i++) {
     if (program.lower[i]! < program.upper[i]! && flipVariable(program, state, iterate, work.gradient[i]!, i, tolerance))
       flips++;

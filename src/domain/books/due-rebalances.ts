@@ -169,8 +169,8 @@ function placeRebalance(
   const { sessions } = sm;
   const position = findPricedSession(sm, findLastAtMost(sessions, session), first);
   const decided = Math.min(findLastAtMost(sessions, decision), position);
-  const reaches = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
-  if (!reaches) return { date, also, session: position, decision: position, announced: null };
+  const isReached = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
+  if (!isReached) return { date, also, session: position, decision: position, announced: null };
   const priced = Math.max(decided, Math.min(findLastAtMost(sessions, pricing), position));
   return {
     date,

@@ -91,17 +91,17 @@ export function limitToCoverage(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },
 ): CalendarCoverage | null {
-  const trimmedStart = from > start;
-  const trimmedEnd = to < end;
-  if (!trimmedStart && !trimmedEnd) return null;
+  const isStartTrimmed = from > start;
+  const isEndTrimmed = to < end;
+  if (!isStartTrimmed && !isEndTrimmed) return null;
   return {
     calendar: code,
     requestedStart: start,
     requestedEnd: end,
     coveredStart: Math.max(start, from),
     coveredEnd: Math.min(end, to),
-    trimmedStart,
-    trimmedEnd,
+    trimmedStart: isStartTrimmed,
+    trimmedEnd: isEndTrimmed,
   };
 }
 

@@ -224,14 +224,14 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
   const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
   const source = id == null ? undefined : indexOf(id);
   if (source === undefined || !isOverlayDocument(source)) return [];
-  const underlyings = listSources(source);
+  const underlyingIds = listSources(source);
   return [
     createError(
       'NOT_IN_CHOICES',
       path,
-      `The index ${source.id} is an overlay. Use its underlying index instead: ${underlyings.join(', ')}.`,
+      `The index ${source.id} is an overlay. Use its underlying index instead: ${underlyingIds.join(', ')}.`,
       {
-        accepted: underlyings,
+        accepted: underlyingIds,
         value: source.id,
       },
     ),

@@ -226,10 +226,10 @@ interface MovingIssuer {
  * outwards.
  */
 function listTurns({ net, weight, trigger, direction, end }: MovingIssuer): IssuerCrossing[] {
-  const rises = direction * weight > 0;
+  const isRising = direction * weight > 0;
   const turns: IssuerCrossing[] = [
-    { at: (trigger - net) / (weight * (1 - trigger)), becomes: rises ? 'above' : 'below' },
-    { at: -(trigger + net) / (weight * (1 + trigger)), becomes: rises ? 'below' : 'above' },
+    { at: (trigger - net) / (weight * (1 - trigger)), becomes: isRising ? 'above' : 'below' },
+    { at: -(trigger + net) / (weight * (1 + trigger)), becomes: isRising ? 'below' : 'above' },
     { at: -net / weight, becomes: 'other side' },
   ];
   return turns

@@ -101,8 +101,8 @@ function computeSpunOffHolding(
   { identifier, value, related }: CorporateAction,
   before: BeforeAction,
 ): ReceivedShares | null {
-  const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
-  if (!enters || related === null || related === identifier || !(value > 0)) return null;
+  const isEntering = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
+  if (!isEntering || related === null || related === identifier || !(value > 0)) return null;
   return { identifier: related, ratio: value, weight: 0 };
 }
 

@@ -306,18 +306,18 @@ interface SectionMoment {
   readonly universe: Int32Array;
 }
 
-/** Computes a field on a session. @param convert true to convert prices into the currency of the index */
+/** Computes a field on a session. @param isConverted true to convert prices into the currency of the index */
 function computeField(
   { shared, session, universe }: SectionMoment,
   field: FieldRequest,
   columns: Int32Array,
-  convert: boolean,
+  isConverted: boolean,
 ): Float64Array {
   const { sm, table, terms } = shared;
   const end = session - field.lag;
   if (end < 0) return new Float64Array(columns.length).fill(NaN);
   const source = createSource(shared, field);
-  if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
+  if (isConverted || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
   const length = field.window ?? DEFAULT_WINDOW;
   const from = Math.max(0, end - length + 1);
   const window = { end, length, observationsMin: computeHalf(length) };
@@ -339,11 +339,11 @@ function computeField(
     return values;
   }
   if (field.aggregate !== 'last') {
-    const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
+    const series = isConverted ? table.inIndexCurrency(source.trailing) : source.trailing;
     if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
     return computeOverWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
   }
-  const series = convert ? table.inIndexCurrency(source.series) : source.series;
+  const series = isConverted ? table.inIndexCurrency(source.series) : source.series;
   const { maxStaleSessions, suspendedSessions } = terms;
   return computeLatestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
 }

@@ -113,8 +113,8 @@ export function createSecurityTerms(variant: ReturnVariant, currency: string): G
  * index reinvests are not part of the growth of a single position.
  */
 export function toShortTerms(terms: GrowthTerms): GrowthTerms {
-  const taxed = listTerms(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
-  return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
+  const isTaxedAtAll = listTerms(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
+  return terms.reinvestment === 'constituent' && terms.variant === 'net' && isTaxedAtAll
     ? createChangedTerms(terms, { variant: 'total', withholdingTax: 0 })
     : terms;
 }

@@ -31,15 +31,16 @@ const SAFE_DIGITS_MAX = 308;
  */
 export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {
   let position = 0;
-  let overflows = false;
+  let hasOverflow = false;
 
   try {
     scanValue(0);
     skipSpace();
     if (position < text.length) throw new Fault('something follows the end of the value', position);
-    return { fault: undefined, overflows };
+    return { fault: undefined, overflows: hasOverflow };
   } catch (failure) {
-    if (failure instanceof Fault) return { fault: { reason: failure.message, offset: failure.offset }, overflows };
+    if (failure instanceof Fault)
+      return { fault: { reason: failure.message, offset: failure.offset }, overflows: hasOverflow };
     throw failure;
   }
 
@@ -120,7 +121,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
 
   function scanNumber(): void {
     const { end, mayOverflow } = findNumberEnd(text, position);
-    if (mayOverflow && !Number.isFinite(Number(text.slice(position, end)))) overflows = true;
+    if (mayOverflow && !Number.isFinite(Number(text.slice(position, end)))) hasOverflow = true;
     position = end;
   }
 

@@ -337,13 +337,14 @@ interface Ending {
 function listEndings({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
   const endings = new Map<number, Ending[]>();
   for (const { session, column, action } of all) {
-    const replaced = action.type === 'TICKER_CHANGE';
-    if (replaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
+    const isReplaced = action.type === 'TICKER_CHANGE';
+    if (isReplaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
       continue;
-    if (!replaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER') continue;
+    if (!isReplaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER')
+      continue;
     const list = endings.get(column);
-    if (list) list.push({ session, replaced });
-    else endings.set(column, [{ session, replaced }]);
+    if (list) list.push({ session, replaced: isReplaced });
+    else endings.set(column, [{ session, replaced: isReplaced }]);
   }
   return endings;
 }

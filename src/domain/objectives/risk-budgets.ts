@@ -47,10 +47,10 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
       `No security that may be held has the budget of ${lost.join(', ')}; it is distributed over the other budgets in proportion.`,
       '.budgets',
     );
-  const unbudgeted = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
-  if (unbudgeted.length > 0)
+  const withoutBudget = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
+  if (withoutBudget.length > 0)
     warn(
-      `${unbudgeted.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(unbudgeted)}.`,
+      `${withoutBudget.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(withoutBudget)}.`,
       '.budgets',
     );
   return shares;

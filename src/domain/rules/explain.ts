@@ -265,7 +265,7 @@ function createChain(
   sm: SessionMarket,
   column: number,
 ): IndexChain {
-  const inUniverse = cross.universe.includes(column);
+  const isInUniverse = cross.universe.includes(column);
   const rules: ExplainedRule[] = [];
   let excludedBy: string | null = null;
   for (const [i, { scope, verdict }] of verdicts.entries()) {
@@ -277,7 +277,7 @@ function createChain(
     rules.push({ position: i + 1, ruleId, ruleType, constituent, kept: isKept, reason: verdict.because(position) });
     if (!isKept) excludedBy = ruleId;
   }
-  const datapoints = inUniverse
+  const datapoints = isInUniverse
     ? listReads(pipeline)
         .filter(({ path }) => isReached(path, rules.length, excludedBy))
         .map(({ use, path }) => ({
@@ -288,7 +288,7 @@ function createChain(
         }))
     : [];
   const survived = survivors.indexOf(column);
-  const chain = { inUniverse, datapoints, rules, excludedBy };
+  const chain = { inUniverse: isInUniverse, datapoints, rules, excludedBy };
   if (survived < 0 || raw?.kind !== 'weighed') return { ...chain, weighting: null, capping: null };
   const total = raw.values.reduce((sum, value) => sum + value, 0);
   const value = raw.values[survived]!;

@@ -103,9 +103,9 @@ export function formatBounds({ minimum, maximum, incumbentMinimum = null, inclus
   return `${describeRange(minimum, maximum, inclusive)}${staying}`;
 }
 
-function describeRange(minimum: number | null, maximum: number | null, inclusive: boolean): string {
-  const atLeast = inclusive ? 'at least' : 'above';
-  const atMost = inclusive ? 'at most' : 'below';
+function describeRange(minimum: number | null, maximum: number | null, isInclusive: boolean): string {
+  const atLeast = isInclusive ? 'at least' : 'above';
+  const atMost = isInclusive ? 'at most' : 'below';
   const lower = minimum === null ? null : `${atLeast} ${formatNumber(minimum)}`;
   const upper = maximum === null ? null : `${atMost} ${formatNumber(maximum)}`;
   if (lower !== null && upper !== null) return `${lower} and ${upper}`;
@@ -229,14 +229,14 @@ function createRankThreshold(
 ): Threshold {
   const position = Math.min(last, order.length) - 1;
   const edge = bound ?? (position < 0 ? NaN : values[order[position]!]!);
-  const met = rank > 0 && rank <= last;
+  const isMet = rank > 0 && rank <= last;
   const move = Math.abs(value - edge);
   return {
     type,
     rank: last,
     value: Number.isNaN(edge) ? null : edge,
-    met,
-    distance: met ? 0 : Number.isNaN(move) ? null : move,
+    met: isMet,
+    distance: isMet ? 0 : Number.isNaN(move) ? null : move,
   };
 }
 

@@ -44,10 +44,10 @@ const FILES_MAX = 128;
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): ExtendedColumns {
   const { header } = stored;
   const { begun: earlierNames = [], joined: earlierJoined = [] } = header;
-  const stays = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
-  const files = fileNames.slice(0, earlierNames.length + (stays ? 1 : 0));
+  const staysWhole = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
+  const files = fileNames.slice(0, earlierNames.length + (staysWhole ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
-  const extended: ExtendedFile = { stored, stays, earlier: files.length, width: added.names.length };
+  const extended: ExtendedFile = { stored, stays: staysWhole, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
   const { identifiers } = added.continuation.index.sm;
   const joined = [

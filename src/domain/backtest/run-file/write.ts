@@ -158,12 +158,12 @@ function createWholeRun(run: Run, contentHash: string): WholeRun {
 }
 
 /** Returns the market columns that the run held or targeted, ascending. */
-function listHeldColumns({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
+function listHeldColumns({ portfolio, index, rebalances }: Run, hasOtherIndex: boolean): Int32Array {
   const isHeld = new Uint8Array(portfolio.sm.securityCount);
   portfolio.columns.forEach((column, slot) => {
     if (portfolio.everHeld[slot] === 1) isHeld[column] = 1;
   });
-  if (indexDiffers) markHoldings(isHeld, index.book, portfolio.from - index.book.from);
+  if (hasOtherIndex) markHoldings(isHeld, index.book, portfolio.from - index.book.from);
   for (const { columns } of rebalances) for (const column of columns) isHeld[column] = 1;
   return Int32Array.from([...isHeld.keys()].filter((column) => isHeld[column] === 1));
 }

@@ -56,7 +56,7 @@ export const factorExposure = defineConstraintClass({
  * Returns exposures with gaps filled by the mean; standardised exposures are z-scores with the population deviation,
  * zero if the deviation is zero.
  */
-function computeExposures(values: Float64Array, standardise: boolean): Float64Array {
+function computeExposures(values: Float64Array, isStandardised: boolean): Float64Array {
   const presentValues = values.filter((value) => !Number.isNaN(value));
   const mean =
     presentValues.length === 0 ? 0 : presentValues.reduce((sum, value) => sum + value, 0) / presentValues.length;
@@ -65,7 +65,7 @@ function computeExposures(values: Float64Array, standardise: boolean): Float64Ar
   const deviation = Math.sqrt(variance);
   return values.map((value) => {
     const filled = Number.isNaN(value) ? mean : value;
-    if (!standardise) return filled;
+    if (!isStandardised) return filled;
     return deviation > 0 ? (filled - mean) / deviation : 0;
   });
 }

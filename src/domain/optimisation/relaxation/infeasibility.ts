@@ -170,10 +170,10 @@ function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: C
  * Explains why no choice of securities satisfies the non-convex rows although the convex rows are feasible. It removes
  * rows while the search still fails, then moves the parameters of the remaining rows until it succeeds, within a work
  * limit.
- * @param proven true if every choice was excluded.
+ * @param isProven true if every choice was excluded.
  * @param workMax maximum number of multiplications of all trials together.
  */
-export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
+export function explainChoice(solvers: Solvers, problem: Problem, isProven: boolean, workMax?: number): Infeasibility {
   const trials = createFeasibilityTests(solvers, problem, workMax);
   const origins =
     problem.origins.length <= CHOICE_ROWS_MAX
@@ -195,7 +195,7 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
   const joint =
     selectPriorityMove(single) ?? findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {
-    proven: proven || isBelowParity(problem),
+    proven: isProven || isBelowParity(problem),
     conflict,
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
@@ -257,8 +257,8 @@ function describeParity(problem: Problem, conflict: readonly ConflictRow[]): str
   const { goal } = problem;
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
   const choosing = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
-  const chooses = conflict.some(({ index }) => choosing.has(index));
-  return chooses
+  const hasChoice = conflict.some(({ index }) => choosing.has(index));
+  return hasChoice
     ? ['Risk parity holds every security with a risk budget. No selection of securities is possible.']
     : [];
 }

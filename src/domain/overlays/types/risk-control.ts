@@ -97,7 +97,7 @@ export const riskControl = defineOverlayType({
   ],
   remarks(spec) {
     const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
-    const borrows = max_leverage > 1;
+    const canBorrow = max_leverage > 1;
     const why = {
       spread: `max_leverage is ${max_leverage}, so nothing is borrowed`,
       basis: 'no interest is counted',
@@ -106,8 +106,8 @@ export const riskControl = defineOverlayType({
       ...reportRepeated(half_lives ?? []),
       ...reportCap(spec),
       ...listReviewRemarks(spec),
-      ...(borrows ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
-      ...(cash === null && !(borrows && spread_bps > 0)
+      ...(canBorrow ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
+      ...(cash === null && !(canBorrow && spread_bps > 0)
         ? reportIdleMembers(schema, spec, { members: ['basis'], why: why.basis })
         : []),
     ];

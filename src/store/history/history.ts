@@ -203,7 +203,7 @@ const TRIM_BATCH = 100;
  * Removes the oldest versions beyond the limit. Version numbers are not reused, and the author of the first version
  * remains recorded.
  * @param latest number of the last version
- * @param kept number of versions to keep, at least 1
+ * @param keptVersions number of versions to keep, at least 1
  */
 export async function trimHistory(
   tx: DocumentTransaction,

@@ -32,7 +32,7 @@ export async function sealDocuments(client: ClientBase, schema: string): Promise
   }
 }
 
-/** Returns the seal of a document, computed like `sealOf`. */
+/** Returns the seal of a document, computed like `formatSeal`. */
 export function sealOfDocument(kind: string, id: string, etag: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${kind}/${id}`), etag]), 'hex');
 }

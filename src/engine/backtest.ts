@@ -24,7 +24,7 @@ export interface PlanInput {
   readonly plan: BacktestPlan;
   readonly engine: Engine;
   readonly models: StoredModels;
-  readonly datedMarkets: DatedMarkets | undefined;
+  readonly known: DatedMarkets | undefined;
 }
 
 /** Returns the files of a plan's run, as the service stores them. @throws Refusal for the same reasons as a backtest */

@@ -17,7 +17,7 @@ type Files = ReadonlyMap<string, Uint8Array>;
 /** Inputs of a plan other than the market and its calendars. */
 export interface PlanInputs {
   readonly models: StoredModels;
-  readonly datedMarkets: DatedMarkets | undefined;
+  readonly known: DatedMarkets | undefined;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface PlanInputs {
  */
 export async function openPlanInputs(plan: BacktestPlan, market: MarketData, files: Files): Promise<PlanInputs> {
   if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined)) await loadPluginSandbox();
-  return { models: openModels(plan, files), datedMarkets: selectKnownMarkets(plan, market, files) };
+  return { models: openModels(plan, files), known: selectKnownMarkets(plan, market, files) };
 }
 
 function getFile(files: Files, name: string): Uint8Array {

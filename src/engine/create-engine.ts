@@ -90,7 +90,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   const runScoped = <T>(work: () => T): T => engine.scope(work);
   const run = (plan: BacktestPlan): Api.Backtest => {
     assertRunnable(plan, { market, calendars });
-    return runScoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, datedMarkets }));
+    return runScoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known: datedMarkets }));
   };
   return {
     version: readPackageVersion(),

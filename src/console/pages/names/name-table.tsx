@@ -6,7 +6,7 @@ import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
@@ -49,7 +49,7 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
   );
   const columns = useMemo(() => createColumns(store, years.data), [store, years.data]);
   // A new array makes the table read its cached values again once the returns are known.
-  const known = useMemo(() => [...rows], [rows, years.data]);
+  const listedRows = useMemo(() => [...rows], [rows, years.data]);
   return (
     <>
       {years.isLoading && (
@@ -62,7 +62,7 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
         label="names"
         name="names"
         columns={columns}
-        rows={known}
+        rows={listedRows}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}

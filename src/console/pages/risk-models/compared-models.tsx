@@ -8,7 +8,7 @@ import { createNumericColumn, type Column } from '../../components/table/columns
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { useNames } from '../../state/names.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatPercent } from '../../words/numbers.js';
@@ -121,9 +121,9 @@ const createModelColumn = (
 
 /** Returns the annual volatility of equal weights in the securities by the covariance of a model. */
 function computeEqualWeightVolatility({ asset_ids: ids, covariance }: RiskModelView, securities: readonly string[]) {
-  const places = securities.map((id) => ids.indexOf(id));
-  const variance = places.reduce(
-    (sum, row) => sum + places.reduce((part, column) => part + Number(covariance.data[row]?.[column] ?? 0), 0),
+  const positions = securities.map((id) => ids.indexOf(id));
+  const variance = positions.reduce(
+    (sum, row) => sum + positions.reduce((part, column) => part + Number(covariance.data[row]?.[column] ?? 0), 0),
     0,
   );
   return Math.sqrt(Math.max(0, variance)) / securities.length;

@@ -1,7 +1,7 @@
 import type { JobStatus, SweepView } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress, navigate } from '../../state/place.js';
+import { formatAddress, navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
@@ -23,7 +23,7 @@ export function LatestSweep({ job }: { readonly job: JobStatus }) {
 }
 
 function Result({ view, job }: { readonly view: SweepView; readonly job: JobStatus }) {
-  const told = useParameterLabels(view.index_id);
+  const labels = useParameterLabels(view.index_id);
   const pointers = [...new Set(view.rows.flatMap(({ patch }) => Object.keys(patch)))];
   const address = formatJobAddress(job);
   return (
@@ -38,12 +38,12 @@ function Result({ view, job }: { readonly view: SweepView; readonly job: JobStat
       {isOverfit(view) && <Unreliable view={view} />}
       <Figures view={view} />
       <div class="sweep-first">
-        {pointers.length > 0 && told !== undefined && (
+        {pointers.length > 0 && labels !== undefined && (
           <SweepMap
             rows={view.rows}
             pointers={pointers}
             rankBy={view.rank_by}
-            told={told}
+            told={labels}
             identical={view.identical_variants ?? []}
             onOpen={(variant) => navigate(formatAddress(address, { variant: String(variant) }))}
           />

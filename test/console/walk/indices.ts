@@ -276,7 +276,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.route('**/reports/render', (route) => route.fulfill({ status: 503, json: { error } }), { times: 1 });
     const [rendered] = await Promise.all([
       page.waitForRequest('**/reports/render'),
-      page.getByRole('button', { name: 'Render' }).click(),
+      page.getByRole('button', { name: 'Render', exact: true }).click(),
     ]);
     expect(rendered.postDataJSON()).toMatchObject({ index_id: 'CORE', run_ids: { CORE: first!.run_id } });
     await page.getByRole('alert').filter({ hasText: error.message }).waitFor();

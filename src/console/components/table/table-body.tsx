@@ -56,7 +56,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       <div
         class="table"
         ref={scroller}
-        style={{ maxHeight: `${height}px` }}
+        style={{ maxHeight: `${fitWholeRows(height, row)}px` }}
         tabIndex={isGrid ? -1 : 0}
         role={isGrid ? 'grid' : 'table'}
         aria-label={label}
@@ -274,6 +274,13 @@ interface ShownRow {
 
 /** Height of the titles in pixels. */
 const HEAD_HEIGHT = 32;
+
+/** Height in pixels of the titles with the three lines around and below them. */
+const FRAME_HEIGHT = HEAD_HEIGHT + 3;
+
+/** Returns the largest height up to a maximum that shows whole rows, so that the frame cuts no row. */
+export const fitWholeRows = (height: number, row: number): number =>
+  Math.max(FRAME_HEIGHT + row, height - ((height - FRAME_HEIGHT) % row));
 
 /** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
 function showRow(scroller: HTMLDivElement, { at, row, opens }: ShownRow): void {

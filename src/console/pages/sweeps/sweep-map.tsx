@@ -44,7 +44,9 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const down = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
   const columns = listValues(rows, across);
-  const lines = down === '' ? [''] : listValues(rows, down);
+  // The values of the only parameter are rows, because there is room for any number of them.
+  const isSingle = down === '';
+  const lines = isSingle ? columns : listValues(rows, down);
   const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
   const scale = { least: Math.min(...known), middle: computeMedian(known), most: Math.max(...known) };
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
@@ -68,54 +70,46 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
         <table>
           <thead>
             <tr>
-              {down === '' ? (
-                <td />
+              {isSingle ? (
+                <>
+                  <th scope="col">{told(across).label}</th>
+                  <th scope="col">{labelOf(metric)}</th>
+                </>
               ) : (
-                <th scope="col">
-                  <span class="sweep-axes">
-                    {`${told(across).label}\u00a0→`}
-                    <br />
-                    {`${told(down).label}\u00a0↓`}
-                  </span>
-                </th>
+                <>
+                  <th scope="col">
+                    <span class="sweep-axes">
+                      {`${told(across).label}\u00a0→`}
+                      <br />
+                      {`${told(down).label}\u00a0↓`}
+                    </span>
+                  </th>
+                  {columns.map((column) => (
+                    <th key={column} scope="col">
+                      {formatValue(rows, across, column, told)}
+                    </th>
+                  ))}
+                </>
               )}
-              {columns.map((column) => (
-                <th key={column} scope="col">
-                  {formatValue(rows, across, column, told)}
-                </th>
-              ))}
             </tr>
           </thead>
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{line === '' ? told(across).label : formatValue(rows, down, line, told)}</th>
-                {columns.map((column) => {
+                <th scope="row">{formatValue(rows, isSingle ? across : down, line, told)}</th>
+                {(isSingle ? [line] : columns).map((column) => {
                   const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
-                  const remark = variant && findRemark(variant, equals.get(variant.variant));
                   return (
-                    <td
+                    <Cell
                       key={column}
-                      class={remark?.isInfeasible === true ? 'is-infeasible' : undefined}
-                      style={{ backgroundColor: getColourAt(value, scale) }}
-                    >
-                      {variant === undefined ? (
-                        write(value)
-                      ) : (
-                        <button
-                          type="button"
-                          title={[formatHidden(variant, hidden, told), remark?.text].filter(Boolean).join('. ')}
-                          aria-label={[`Variant ${variant.variant}: ${write(value)}`, remark?.text]
-                            .filter(Boolean)
-                            .join('. ')}
-                          onClick={() => onOpen(variant.variant)}
-                        >
-                          {remark !== undefined && <span>{remark.isInfeasible ? '× ' : '= '}</span>}
-                          {write(value)}
-                        </button>
-                      )}
-                    </td>
+                      variant={variant}
+                      text={write(value)}
+                      colour={getColourAt(value, scale)}
+                      title={variant && formatHidden(variant, hidden, told)}
+                      remark={variant && findRemark(variant, equals.get(variant.variant))}
+                      onOpen={onOpen}
+                    />
                   );
                 })}
               </tr>
@@ -126,6 +120,36 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
       {known.length > 0 && <Legend scale={scale} write={write} />}
       <Remarks rows={rows} equals={equals} />
     </Section>
+  );
+}
+
+interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
+  /** Variant of the cell; undefined if no variant is ranked. */
+  readonly variant: SweepRow | undefined;
+  readonly text: string;
+  readonly colour: string;
+  readonly title: string | undefined;
+  readonly remark: Remark | undefined;
+}
+
+/** Renders the value of a variant as a button that opens the variant. */
+function Cell({ variant, text, colour, title, remark, onOpen }: CellProps) {
+  return (
+    <td class={remark?.isInfeasible === true ? 'is-infeasible' : undefined} style={{ backgroundColor: colour }}>
+      {variant === undefined ? (
+        text
+      ) : (
+        <button
+          type="button"
+          title={[title, remark?.text].filter(Boolean).join('. ')}
+          aria-label={[`Variant ${variant.variant}: ${text}`, remark?.text].filter(Boolean).join('. ')}
+          onClick={() => onOpen(variant.variant)}
+        >
+          {remark !== undefined && <span>{remark.isInfeasible ? '× ' : '= '}</span>}
+          {text}
+        </button>
+      )}
+    </td>
   );
 }
 

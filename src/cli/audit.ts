@@ -91,7 +91,7 @@ function readQuery(flags: FlagValues) {
 
 async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
   const { entries, seals } = parseParts(await readBytes(file));
-  const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
+  const verdict = verifyEntries(entries, (auditEntries) => verifyAudit(auditEntries, { ...terms, seals }));
   if ('reason' in verdict) {
     const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;
     const hint = isExtract ? ' The file is an extract. Verify the complete log, which contains its entries.' : '';

@@ -132,11 +132,11 @@ function formatReport(comparisons: readonly SessionComparison[], unknown: readon
   const days = comparisons
     .flatMap(({ years }) => years)
     .reduce((count, { missing, extra }) => count + missing.length + extra.length, 0);
-  const apart = comparisons.filter(({ from, to }) => from > to).map(({ code }) => code);
+  const laterCodes = comparisons.filter(({ from, to }) => from > to).map(({ code }) => code);
   return [
     differing.length > 0 ? formatTable([['code', 'year', 'differences'], ...differing], 0) : '',
     `${compared.length} calendars compared, ${days} ${days === 1 ? 'day differs' : 'days differ'}.\n`,
-    apart.length > 0 ? `No common days: ${apart.join(', ')}.\n` : '',
+    laterCodes.length > 0 ? `No common days: ${laterCodes.join(', ')}.\n` : '',
     unknown.length > 0 ? `No calendar for: ${unknown.join(', ')}.\n` : '',
   ].join('');
 }

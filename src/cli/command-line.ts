@@ -64,9 +64,9 @@ export const COMMON_OPTIONS = {
 export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
   const { values, positionals } = parse(name, flags, argv);
   if (positionals.length !== words.length) {
-    const needed = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
+    const wordNames = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
     throw new UsageError(
-      `divisor ${name} takes ${needed}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given.${words.length === 1 && words[0]!.isList && positionals.length > 1 ? ` Several ids are one word: ${positionals.join(',')}.` : ''} See divisor ${name} --help`,
+      `divisor ${name} takes ${wordNames}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given.${words.length === 1 && words[0]!.isList && positionals.length > 1 ? ` Several ids are one word: ${positionals.join(',')}.` : ''} See divisor ${name} --help`,
     );
   }
   for (const [flag, { type, choices }] of Object.entries(flags)) {
@@ -106,14 +106,19 @@ function parse(
   flags: Grammar['flags'],
   argv: readonly string[],
 ): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
-  const own = Object.fromEntries(
+  const commandValues = Object.fromEntries(
     Object.entries(flags).map(([flag, { type }]) => [
       flag,
       { type: type === 'boolean' ? ('boolean' as const) : ('string' as const) },
     ]),
   );
   try {
-    return parseArgs({ args: [...argv], options: { ...COMMON_OPTIONS, ...own }, allowPositionals: true, strict: true });
+    return parseArgs({
+      args: [...argv],
+      options: { ...COMMON_OPTIONS, ...commandValues },
+      allowPositionals: true,
+      strict: true,
+    });
   } catch (cause) {
     throw new UsageError(`${readFirstSentence(cause)}.${suggestFlag(cause, flags)} See divisor ${name} --help`, {
       cause,
@@ -123,9 +128,10 @@ function parse(
 
 /** Suggests the flag that a misspelt one probably means, as a question. */
 function suggestFlag(cause: unknown, flags: Grammar['flags']): string {
-  const written = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
-  const meant = written && findNearestName(written, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
-  return meant ? ` Did you mean --${meant}?` : '';
+  const unknownFlag = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
+  const nearestFlag =
+    unknownFlag && findNearestName(unknownFlag, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
+  return nearestFlag ? ` Did you mean --${nearestFlag}?` : '';
 }
 
 function parseNumber(flag: string, text: string): number {

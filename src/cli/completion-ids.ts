@@ -56,5 +56,5 @@ async function listServedNames(client: DivisorClient): Promise<readonly string[]
 async function listStoredIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const { settings } = readSettings([], environment);
   const documents = (await readCheckedDocuments(listHomeFolders(settings.home), settings.database)) ?? [];
-  return documents.flatMap(({ kind: own, id }) => (DOCUMENTS[kind].includes(own ?? '') ? [id] : []));
+  return documents.flatMap(({ kind: documentKind, id }) => (DOCUMENTS[kind].includes(documentKind ?? '') ? [id] : []));
 }

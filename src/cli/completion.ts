@@ -70,8 +70,8 @@ export function deriveCompletion(
   };
 }
 
-/** Derives the completion of a command from its help text. @param known flags of several commands, with their values */
-export function deriveCompletionFromHelp(name: string, help: string, known: Completion['flags']): Completion {
+/** Derives the completion of a command from its help text. @param knownFlags flags of several commands, with their values */
+export function deriveCompletionFromHelp(name: string, help: string, knownFlags: Completion['flags']): Completion {
   const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
   const start = `divisor ${name} `;
   const words = help.split('\n').flatMap((line) => {
@@ -81,16 +81,16 @@ export function deriveCompletionFromHelp(name: string, help: string, known: Comp
   });
   return {
     words: [...new Set(words)],
-    flags: Object.fromEntries(flags.map((flag) => [flag, known[flag] ?? null])),
+    flags: Object.fromEntries(flags.map((flag) => [flag, knownFlags[flag] ?? null])),
   };
 }
 
 /** Runs `divisor completion SHELL`. @throws UsageError */
 export function runCompletion(argv: readonly string[], commands: Completions): number {
   const [shell, ...rest] = argv;
-  const known = rest.length === 0 ? SHELLS.find((each) => each === shell) : undefined;
-  if (known === undefined) throw new UsageError(`divisor completion takes one of ${SHELLS.join(', ')}`);
-  process.stdout.write(SCRIPTS[known](commands));
+  const knownShell = rest.length === 0 ? SHELLS.find((shellName) => shellName === shell) : undefined;
+  if (knownShell === undefined) throw new UsageError(`divisor completion takes one of ${SHELLS.join(', ')}`);
+  process.stdout.write(SCRIPTS[knownShell](commands));
   return 0;
 }
 

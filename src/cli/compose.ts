@@ -26,6 +26,7 @@ import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { openConsoleFiles, openVerifyFiles } from './console-files.js';
 import { openKeySocket } from './key-socket.js';
+import type { PreparationStep } from './preparation.js';
 import { readTlsFiles } from './security-settings.js';
 import type { Settings } from './settings.js';
 import { findCollector } from './tracing/trace-settings.js';
@@ -38,8 +39,8 @@ export interface Service {
   hasKeys(): boolean;
   /** Settles once the previously served market is served again, or has failed to load. */
   readonly resumed: Promise<void>;
-  /** Does, one part per step, work that the first requests would otherwise wait for. */
-  prepare(): Iterable<void>;
+  /** Returns the checks of the methodology templates, for which the first request would otherwise wait. */
+  listTemplateChecks(): readonly PreparationStep[];
   /** Stops accepting work: readiness fails and new jobs are refused; other requests are still answered. */
   drain(): void;
   /** Returns running jobs to the queue and closes the components, outermost first. */
@@ -96,7 +97,7 @@ async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) 
 
 /** Detaches attempts from the trace of the request that started them. */
 function detachAttempts(kinds: JobHandlers): JobHandlers {
-  const own = <P>(kind: JobKind<P>): JobKind<P> => ({
+  const detach = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
     run: (payload, attempt) => runUnrestricted(() => kind.run(payload, attempt)),
     ...(kind.runParts && {
@@ -106,7 +107,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
   });
   const handlers = Object.entries(kinds as unknown as Record<string, JobKind<never>>).map(([name, kind]) => [
     name,
-    own(kind),
+    detach(kind),
   ]);
   return Object.fromEntries(handlers) as unknown as JobHandlers; // each kind keeps its name
 }
@@ -150,7 +151,7 @@ function selectApi(
 
 /** Closes components in reverse order of opening. */
 async function closeAll(open: readonly Closable[]): Promise<void> {
-  for (const room of open.toReversed()) await room.close();
+  for (const component of open.toReversed()) await component.close();
 }
 
 /** Opens the components, the innermost first, and composes the features and the application. */
@@ -206,7 +207,7 @@ async function composeOn(
     app,
     hasKeys: () => accountability.hasProvider || keys.areConfigured(),
     resumed,
-    prepare: indices.prepare,
+    listTemplateChecks: indices.listTemplateChecks,
     drain() {
       stopping.abort();
       jobs.drain();

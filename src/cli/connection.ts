@@ -97,14 +97,14 @@ export async function runWithService(
     throw new UsageError(
       '--data-roots applies only to a home that the command opens; a service has a separate setting',
     );
-  const here: { settings?: Settings } = {};
+  const localSettings: { settings?: Settings } = {};
   try {
     if (url !== undefined) {
       const address = { url, key: environment['DIVISOR_API_KEY'] };
       return await runOnStore(flags.store, createClient(address), (client) => use(client, address));
     }
     const connectHere = (client: DivisorClient, address: Address, settings: Settings) => {
-      here.settings = settings;
+      localSettings.settings = settings;
       return runOnStore(flags.store, client, (ownDivisorClient) => use(ownDivisorClient, address));
     };
     return await runInProcess(flags, environment, connectHere, keepsServed);
@@ -112,7 +112,8 @@ export async function runWithService(
     if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${RUNNING_HINT}`);
     if (failure instanceof UnreachableError)
       return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : START_HINT}`.trim());
-    if (failure instanceof DivisorError) return printSentence(getStatus(failure), explain(failure, here.settings));
+    if (failure instanceof DivisorError)
+      return printSentence(getStatus(failure), explain(failure, localSettings.settings));
     throw failure;
   }
 }
@@ -189,9 +190,9 @@ function getStatus({ code, status }: DivisorError): number {
 
 /** Formats an error: its message, one line per finding, and details that only a local user may see. */
 function explain({ message, findings }: DivisorError, settings: Settings | undefined): string {
-  const lines = findings.map(({ severity, code, path, message: said, file }) => {
-    const where = file === undefined || path.includes(file) ? path : `${file} ${path}`;
-    return `  ${severity} ${code} ${where}: ${said}`;
+  const lines = findings.map(({ severity, code, path, message: text, file }) => {
+    const location = file === undefined || path.includes(file) ? path : `${file} ${path}`;
+    return `  ${severity} ${code} ${location}: ${text}`;
   });
   const isAboutPlace = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
   return [message, ...lines, ...(isAboutPlace ? [`  ${listAllowedLocations(settings)}`] : [])].join('\n');

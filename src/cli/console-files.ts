@@ -24,10 +24,10 @@ const TYPES: Readonly<Record<string, string>> = {
 export function openConsoleFiles(): ConsoleFiles {
   const assets = new URL('assets/', BUILT);
   const names = new Set(existsSync(assets) ? readdirSync(assets).filter((name) => extname(name) in TYPES) : []);
-  const known = new Map<string, ConsoleFile>();
+  const filesByPath = new Map<string, ConsoleFile>();
   return {
-    page: () => read(new URL('index.html', BUILT), known),
-    asset: (name) => (names.has(name) ? read(new URL(name, assets), known) : undefined),
+    page: () => read(new URL('index.html', BUILT), filesByPath),
+    asset: (name) => (names.has(name) ? read(new URL(name, assets), filesByPath) : undefined),
   };
 }
 
@@ -41,12 +41,12 @@ const VERIFY: Readonly<Record<string, string>> = {
 
 /** Serves the page that verifies published indices; each file is read at its first request and cached. */
 export function openVerifyFiles(): VerifyFiles {
-  const known = new Map<string, ConsoleFile>();
-  return (name) => (Object.hasOwn(VERIFY, name) ? read(new URL(VERIFY[name]!, PACKAGE_ROOT), known) : undefined);
+  const filesByPath = new Map<string, ConsoleFile>();
+  return (name) => (Object.hasOwn(VERIFY, name) ? read(new URL(VERIFY[name]!, PACKAGE_ROOT), filesByPath) : undefined);
 }
 
-function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefined {
-  const entry = known.get(file.href);
+function read(file: URL, filesByPath: Map<string, ConsoleFile>): ConsoleFile | undefined {
+  const entry = filesByPath.get(file.href);
   if (entry !== undefined) return entry;
   if (!existsSync(file)) return undefined;
   const bytes = new Uint8Array(readFileSync(file));
@@ -60,6 +60,6 @@ function read(file: URL, known: Map<string, ConsoleFile>): ConsoleFile | undefin
     bytes,
     coded: Object.fromEntries(coded),
   };
-  known.set(file.href, consoleFile);
+  filesByPath.set(file.href, consoleFile);
   return consoleFile;
 }

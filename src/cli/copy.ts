@@ -35,9 +35,9 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
   const { from, to, artifacts, json } = readLocations(argv, environment);
   const report = createHomeReport<CopiedPart>(json);
   const clock: CopyClock = { ms: 0 };
-  const open = (place: string, isTarget: boolean): Promise<OpenLocation> => {
-    if (!isDatabase(place)) return openHomeLocation(place, clock, isTarget);
-    const flags = ['--database', place, ...(artifacts === undefined ? [] : ['--artifacts', artifacts])];
+  const open = (location: string, isTarget: boolean): Promise<OpenLocation> => {
+    if (!isDatabase(location)) return openHomeLocation(location, clock, isTarget);
+    const flags = ['--database', location, ...(artifacts === undefined ? [] : ['--artifacts', artifacts])];
     return openDatabaseLocation(readSettings(flags, environment).settings, clock, isTarget);
   };
   const source = await open(from, false);
@@ -86,4 +86,4 @@ function readLocations(argv: readonly string[], environment: NodeJS.ProcessEnv) 
   throw new UsageError(`One of --from and --to must be a home, the other a database.\n\n${COPY_HELP}`);
 }
 
-const isDatabase = (place: string): boolean => /^postgres(ql)?:/.test(place);
+const isDatabase = (location: string): boolean => /^postgres(ql)?:/.test(location);

@@ -41,16 +41,16 @@ the command ends after the demonstration.
  * the exit status.
  */
 export async function runDemo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const once = readOnceFlag(argv);
+  const isOnce = readOnceFlag(argv);
   const screen = openScreen(process.stdout);
   return runWithTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
     const client = createDivisorClient({ url });
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await runTour(client, screen);
     screen.write(`\nFiles written\n${formatTable(files.map(({ path, what }) => [path, what]))}\n`);
-    if (once || !process.stdout.isTTY) return 0; // Without a terminal, Ctrl-C cannot be pressed.
+    if (isOnce || !process.stdout.isTTY) return 0; // Without a terminal, Ctrl-C cannot be pressed.
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${formatSuggestions(url)}\n`);
-    await new Promise((done) => void onStopRequest(['SIGINT', 'SIGTERM'], done));
+    await new Promise((finish) => void onStopRequest(['SIGINT', 'SIGTERM'], finish));
     return 0;
   });
 }

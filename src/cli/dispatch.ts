@@ -166,24 +166,25 @@ const EXIT_PIPE = 141;
 /** Runs the command that the words name. Resolves with the exit status; reports a failure in one sentence. */
 export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [first, ...others] = argv;
-  const family = first === undefined ? [] : Object.keys(COMMANDS).filter((each) => each.startsWith(`${first} `));
+  const family =
+    first === undefined ? [] : Object.keys(COMMANDS).filter((commandName) => commandName.startsWith(`${first} `));
   const isOfFamily = family.length > 0 && others[0] !== undefined && !others[0].startsWith('-');
   const isAlone = first !== undefined && Object.hasOwn(COMMANDS, first);
   const name = isOfFamily ? `${first} ${others[0]}` : first;
-  const rest = isOfFamily ? others.slice(1) : others;
+  const remainingWords = isOfFamily ? others.slice(1) : others;
   if (family.length > 0 && !isOfFamily && !isAlone) return print(formatHelp(family));
   if (name === undefined || name === '--help' || name === '-h' || name === 'help')
     return print(formatHelp(Object.keys(COMMANDS)));
   if (name === '--version' || name === '-v') return print(await formatVersionLine());
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return printFailure(EXIT_USAGE, explainUnknownCommand(name));
-  const isTemplate = name === 'batch' && rest[0] === 'template';
-  if (!isTemplate && (rest.includes('--help') || rest.includes('-h')))
+  const isTemplate = name === 'batch' && remainingWords[0] === 'template';
+  if (!isTemplate && (remainingWords.includes('--help') || remainingWords.includes('-h')))
     return print(await formatCommandHelp(name, command));
   hidePasswords(argv);
   endWithReader(name);
   try {
-    return await command.run(rest, environment);
+    return await command.run(remainingWords, environment);
   } catch (failure) {
     return explain(failure);
   }
@@ -198,8 +199,8 @@ async function formatVersionLine(): Promise<string> {
 
 /** Hides passwords in addresses from the process list. */
 function hidePasswords(argv: readonly string[]): void {
-  const shown = argv.map((word) => removeUrlPassword(word));
-  if (shown.some((word, i) => word !== argv[i])) process.title = `divisor ${shown.join(' ')}`;
+  const maskedWords = argv.map((word) => removeUrlPassword(word));
+  if (maskedWords.some((word, i) => word !== argv[i])) process.title = `divisor ${maskedWords.join(' ')}`;
 }
 
 /** Ends a command when its reader closes the pipe, as in `divisor verify | head`; a service keeps running. */
@@ -232,16 +233,19 @@ async function listCompletions(): Promise<Completions> {
       import('./audit.js'),
     ]);
   const common = ['url', 'home', 'data-roots', 'out', 'json'] as const;
-  const own: Completions = {
+  const completions: Completions = {
     export: deriveCompletion(EXPORT_GRAMMAR, common),
     audit: deriveCompletion(AUDIT_GRAMMAR, common),
   };
-  const known = listSettingFlags();
+  const settingFlags = listSettingFlags();
   const listFollowers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
     const request = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
     if (request !== undefined)
       return [name, deriveCompletion(request, [...common, ...(request.csv ? (['csv'] as const) : [])])];
-    return [name, own[name] ?? deriveCompletionFromHelp(name, await formatCommandHelp(name, command), known)];
+    return [
+      name,
+      completions[name] ?? deriveCompletionFromHelp(name, await formatCommandHelp(name, command), settingFlags),
+    ];
   };
   return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(listFollowers)));
 }

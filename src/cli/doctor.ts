@@ -96,12 +96,12 @@ function formatSentence(failure: unknown): string {
 const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-    const says = `Divisor ${readEngineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
+    const sentence = `Divisor ${readEngineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
     if (major < NODE_VERSION_MIN[0] || (major === NODE_VERSION_MIN[0] && minor < NODE_VERSION_MIN[1]))
-      return createFault(`${says} It needs Node ${NODE_VERSION_MIN.join('.')} or newer.`);
+      return createFault(`${sentence} It needs Node ${NODE_VERSION_MIN.join('.')} or newer.`);
     return major < NODE_SUPPORTED
-      ? createWarning(`${says} This release line of Node is no longer maintained; use 24.`)
-      : createOk(says);
+      ? createWarning(`${sentence} This release line of Node is no longer maintained; use 24.`)
+      : createOk(sentence);
   },
   home: async (_settings, home) => {
     const result = await stat(home.path).catch(() => undefined);
@@ -118,10 +118,10 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     if (format === 'restoring') return createFault(`A restore or copy into ${home.path} is incomplete; run it again.`);
     if (format > HOME_FORMAT)
       return createFault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
-    const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
+    const sentence = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
     return (result.mode & 0o077) === 0
-      ? createOk(says)
-      : createWarning(`${says} Other users may read it; run chmod 700.`);
+      ? createOk(sentence)
+      : createWarning(`${sentence} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
     const holder = await findHolder(home.path);
@@ -140,8 +140,10 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       await assertGranted(client);
     });
     const sizes = await readSizes(database);
-    const says = 'The database answers, has the tables of this version, and its role has the rights to serve.';
-    return createOk(sizes === undefined ? says : `${says} It occupies ${formatMebibytes(sizes.databaseBytes)} MiB.`);
+    const sentence = 'The database answers, has the tables of this version, and its role has the rights to serve.';
+    return createOk(
+      sizes === undefined ? sentence : `${sentence} It occupies ${formatMebibytes(sizes.databaseBytes)} MiB.`,
+    );
   },
   documents: async (_settings, _home, documents) => {
     const entries = await documents();
@@ -156,20 +158,20 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const served = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
     if (served == null) return createOk('No data store is served.');
     const { total, latest } = summarisePartialDates(served);
-    const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
-    if (total === 0) return createOk(`${says} No date lacks bars of some securities.`);
+    const sentence = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
+    if (total === 0) return createOk(`${sentence} No date lacks bars of some securities.`);
     return createWarning(
-      `${says} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
+      `${sentence} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
     );
   },
   artifacts: async (settings) => {
     if (settings.artifacts === undefined) return createOk('Results are in the home.');
-    const says = `Results can be written, read and removed; the test took ${await probeArtifacts(settings)} ms.`;
+    const sentence = `Results can be written, read and removed; the test took ${await probeArtifacts(settings)} ms.`;
     const sizes = settings.database === undefined ? undefined : await readSizes(settings.database);
-    if (sizes === undefined) return createOk(says);
+    if (sizes === undefined) return createOk(sentence);
     const { results, resultBytes } = sizes;
     return createOk(
-      `${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${formatMebibytes(resultBytes)} MiB.`,
+      `${sentence} Documents refer to ${formatCount(results, 'result', 'results')} of ${formatMebibytes(resultBytes)} MiB.`,
     );
   },
   backups: async ({ database, artifacts }, home) => {
@@ -189,27 +191,27 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   disk: async (_settings, home) => {
     const folder = (await stat(home.path).catch(() => undefined)) === undefined ? dirname(home.path) : home.path;
     const { freeBytes, markBytes } = await watchFreeSpace(folder).measure();
-    const says = `${formatMebibytes(freeBytes)} MiB are free; below ${formatMebibytes(markBytes)} MiB writes are refused.`;
-    if (freeBytes < markBytes) return createFault(says);
-    return freeBytes < 4 * markBytes ? createWarning(says) : createOk(says);
+    const sentence = `${formatMebibytes(freeBytes)} MiB are free; below ${formatMebibytes(markBytes)} MiB writes are refused.`;
+    if (freeBytes < markBytes) return createFault(sentence);
+    return freeBytes < 4 * markBytes ? createWarning(sentence) : createOk(sentence);
   },
   memory: async () => {
     const budget = computeMemoryBudget();
-    const says = `Running jobs may use ${formatMebibytes(budget)} MiB in total.`;
+    const sentence = `Running jobs may use ${formatMebibytes(budget)} MiB in total.`;
     return budget < RECOMMENDED_MEMORY_BYTES
-      ? createWarning(`${says} Markets of thousands of securities need more.`)
-      : createOk(says);
+      ? createWarning(`${sentence} Markets of thousands of securities need more.`)
+      : createOk(sentence);
   },
   'shared memory': async () => {
     const result = await statfs('/dev/shm').catch(() => undefined);
     if (result === undefined) return createOk('There is no /dev/shm; markets are shared through temporary files.');
     const free = result.bavail * result.bsize;
-    const says = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
+    const sentence = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
     return free < RECOMMENDED_SHARED_BYTES
       ? createWarning(
-          `${says} Larger markets use temporary files, which are slower; run the container with --shm-size=1g.`,
+          `${sentence} Larger markets use temporary files, which are slower; run the container with --shm-size=1g.`,
         )
-      : createOk(says);
+      : createOk(sentence);
   },
   processors: async ({ workers }) => {
     const cores = availableParallelism();
@@ -266,8 +268,10 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const absent: string[] = [];
     // An absent home is created at the first start and has a separate line.
     for (const root of dataRoots) if (root !== home && !(await canRead(root))) absent.push(root);
-    const says = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
-    return absent.length === 0 ? createOk(says) : createWarning(`${says} Unreadable folders: ${absent.join(', ')}.`);
+    const sentence = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
+    return absent.length === 0
+      ? createOk(sentence)
+      : createWarning(`${sentence} Unreadable folders: ${absent.join(', ')}.`);
   },
 };
 
@@ -281,10 +285,10 @@ const readSizes = (database: string): Promise<SharedSizes | undefined> =>
 
 /** Writes, reads and removes a test object in the results location. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
-  const place = readArtifactLocation(settings)!; // The caller has checked that the settings name a results location.
+  const location = readArtifactLocation(settings)!; // The caller has checked that the settings name a results location.
   await findRecordedLocation(settings);
   const start = performance.now();
-  await probeStore(place);
+  await probeStore(location);
   return Math.ceil(performance.now() - start);
 }
 

@@ -71,12 +71,12 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
       await pipeline(Readable.from(bytes), process.stdout, { end: false });
       return EXIT.done;
     }
-    const written = await writeWhole(out, bytes);
+    const isWritten = await writeWhole(out, bytes);
     const isPipe = common.json || !process.stdout.isTTY;
     process.stdout.write(
       isPipe
-        ? `${JSON.stringify({ event: 'result', out, table: request.table, bytes: written })}\n`
-        : `${out}: ${(written / 1e6).toFixed(1)} MB of ${request.table}\n`,
+        ? `${JSON.stringify({ event: 'result', out, table: request.table, bytes: isWritten })}\n`
+        : `${out}: ${(isWritten / 1e6).toFixed(1)} MB of ${request.table}\n`,
     );
     return EXIT.done;
   });

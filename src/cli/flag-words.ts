@@ -22,7 +22,7 @@ export function readFirstSentence(failure: unknown, flags: readonly string[] = [
     return `${flag} lacks its value; write a value that begins with a dash as ${flag}=VALUE`;
   const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
   const names = flags.map((name) => `--${name}`);
-  const meant = findIntendedFlag(unknown, names);
-  const question = meant === undefined ? suggestName(unknown, names) : ` Did you mean ${meant}?`;
+  const intendedFlag = findIntendedFlag(unknown, names);
+  const question = intendedFlag === undefined ? suggestName(unknown, names) : ` Did you mean ${intendedFlag}?`;
   return `${line.split('. To specify')[0]}${question && `.${question}`}`;
 }

@@ -20,9 +20,11 @@ export interface HomeCommand {
 
 /** Returns the flags of the settings for locations, from the values of a command. */
 export function formatLocationFlags(
-  given: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
+  locationFlags: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
 ): string[] {
-  return LOCATION_FLAGS.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
+  return LOCATION_FLAGS.flatMap((name) =>
+    locationFlags[name] === undefined ? [] : [`--${name}`, locationFlags[name]],
+  );
 }
 
 const LOCATION_FLAGS = ['home', 'database', 'artifacts'] as const;
@@ -32,10 +34,10 @@ const LOCATION_FLAGS = ['home', 'database', 'artifacts'] as const;
  * command would act on the wrong data. Accepts a home together with a database or artifacts. @throws UsageError
  */
 export function assertSingleLocation(
-  given: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
+  locationFlags: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
   environment: NodeJS.ProcessEnv,
 ): void {
-  const { home, database, artifacts } = given;
+  const { home, database, artifacts } = locationFlags;
   if (home === undefined || database !== undefined || artifacts !== undefined || !environment['DATABASE_URL']) return;
   const instead = 'Omit --home, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
   if (environment['DIVISOR_ARTIFACTS'])

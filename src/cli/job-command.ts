@@ -38,7 +38,7 @@ export interface JobCommand<R> extends Grammar {
   file?(
     client: DivisorClient,
     result: R,
-    asked: OutputFile,
+    outputFile: OutputFile,
   ): Promise<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
 }
 

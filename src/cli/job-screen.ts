@@ -65,11 +65,11 @@ const reportWaiting =
   (name: string): JobScreen['waiting'] =>
   async (answer) => {
     const began = Date.now();
-    const still = () => {
+    const isStill = () => {
       const seconds = Math.round((Date.now() - began) / 1000);
       process.stderr.write(`divisor ${name}: still waiting for the response after ${seconds} s\n`);
     };
-    const ticking = setInterval(still, PIPE_TICK_MS);
+    const ticking = setInterval(isStill, PIPE_TICK_MS);
     try {
       return await answer;
     } finally {

@@ -20,13 +20,13 @@ export function readDatabase({
  */
 export function listFolders(
   { path, documents, artifacts, stores, backups }: HomeFolders,
-  { database, artifacts: place, cache = join(path, 'cache') }: Partial<Settings> = {},
+  { database, artifacts: resultsLocation, cache = join(path, 'cache') }: Partial<Settings> = {},
 ): Readonly<Record<string, string>> {
   return {
     ...(database === undefined ? { documents, backups } : {}),
-    ...(place === undefined ? { artifacts } : {}),
+    ...(resultsLocation === undefined ? { artifacts } : {}),
     stores,
-    ...(place?.startsWith('s3:') === true ? { cache } : {}),
+    ...(resultsLocation?.startsWith('s3:') === true ? { cache } : {}),
   };
 }
 

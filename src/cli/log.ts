@@ -35,13 +35,13 @@ function createLineBuffer(file: number | string): DestinationStream & { flushSyn
   let text = '';
   let isEnded = false; // pino ends its stream once the event loop is empty
   stream.once('close', () => (isEnded = true));
-  const hand = (): void => {
+  const handOver = (): void => {
     if (text !== '' && !isEnded) stream.write(text);
     text = '';
   };
-  const handSoon = throttle(BUFFER_MS_MAX, hand);
+  const handSoon = throttle(BUFFER_MS_MAX, handOver);
   const flushSync = (): void => {
-    hand();
+    handOver();
     if (!isEnded) stream.flushSync();
   };
   flushAtExit(flushSync);
@@ -49,7 +49,7 @@ function createLineBuffer(file: number | string): DestinationStream & { flushSyn
     write(line) {
       text += line;
       if (text.length < BUFFER_CHARACTERS_MAX) handSoon();
-      else hand();
+      else handOver();
     },
     flushSync,
   };
@@ -59,7 +59,7 @@ const openLogs: (() => void)[] = [];
 
 /** Flushes the logs of this process at its exit, while their streams are open. */
 function flushAtExit(flush: () => void): void {
-  const flushAll = (): void => openLogs.forEach((each) => each());
+  const flushAll = (): void => openLogs.forEach((flushLog) => flushLog());
   if (openLogs.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
 }
 

@@ -20,8 +20,9 @@ export async function migrate(argv: readonly string[], environment: NodeJS.Proce
   if (settings.database === undefined)
     throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
   const { from, to } = await migrateDatabase({ url: settings.database });
-  const says = from === to ? `The tables are up to date: version ${to}.` : `The tables were migrated to version ${to}.`;
-  process.stdout.write(`${says}\n`);
+  const sentence =
+    from === to ? `The tables are up to date: version ${to}.` : `The tables were migrated to version ${to}.`;
+  process.stdout.write(`${sentence}\n`);
   return 0;
 }
 

@@ -5,7 +5,7 @@ import { listen } from '#http/server.js';
 import { formatTicker } from '#market/synthetic/names.js';
 import { issueKey } from '#services/operations/keys.js';
 import { compose } from './compose.js';
-import { readSettings } from './settings.js';
+import { readSettings, type Settings } from './settings.js';
 
 /** Smallest market that a job can generate. */
 const STORE = { store_id: 'practice', name: 'Practice', seed: 1, assets: 2, start: '2024-01-02', end: '2024-12-31' };
@@ -17,14 +17,14 @@ const JOBS: readonly (readonly [path: string, body: object])[] = [
 ];
 
 /**
- * Runs a job of a temporary service in this process and discards it. V8 then has compiled the code of requests, jobs,
+ * Runs jobs of a temporary service in this process and discards it. V8 then has compiled the code of requests, jobs,
  * documents and events, which saves the first job of a client a third of its time.
- * @param home home of the running service; the temporary home is a folder in its scratch folder
+ * @param running settings of the running service
  */
-export async function practiseJob(home: string): Promise<void> {
-  const folder = join(home, 'scratch', 'practice');
+export async function runPracticeJobs(running: Pick<Settings, 'home' | 'numerics'>): Promise<void> {
+  const settings = createPracticeSettings(running);
+  const folder = settings.home;
   await rm(folder, { recursive: true, force: true }); // left by a process that ended during its practice
-  const { settings } = readSettings(['--home', folder, '--workers', '1', '--warm-up', 'off'], {});
   // Nobody else can use the temporary service, because its only key is used only here.
   const { key, record } = issueKey({ name: 'practice', scopes: ['admin'], expires: null }, Date.now());
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
@@ -48,6 +48,13 @@ export async function practiseJob(home: string): Promise<void> {
     await service.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Returns settings of a temporary service with the engine of the running one and a home in its scratch folder. */
+export function createPracticeSettings({ home, numerics }: Pick<Settings, 'home' | 'numerics'>): Settings {
+  const folder = join(home, 'scratch', 'practice');
+  const flags = ['--home', folder, '--numerics', numerics, '--workers', '1', '--warm-up', 'off'];
+  return readSettings(flags, {}).settings;
 }
 
 /** Submits a job, follows its events and reads its result. @throws Error if the job does not succeed */

@@ -11,7 +11,8 @@ import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-r
 import { compose, type Service } from './compose.js';
 import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
-import { practiseJob } from './practice.js';
+import { runPracticeJobs } from './practice.js';
+import { runPreparation } from './preparation.js';
 import { readTlsFiles } from './security-settings.js';
 import { readSettings, type EffectiveSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
@@ -21,12 +22,8 @@ const STOP_DEADLINE_MS = 25_000;
 /** Deadline in ms for pending requests to finish. */
 const IN_FLIGHT_DEADLINE_MS = 10_000;
 const LINGER_MS = 1_000;
-/**
- * Delay between the start and the preparation for first requests, and pause between two steps of the preparation, so
- * that requests are answered meanwhile.
- */
-const PREPARED_AFTER_MS = 2000;
-const PREPARATION_PAUSE_MS = 50;
+/** Delay between the start and the preparation for first requests, so that requests are answered meanwhile. */
+const PREPARATION_DELAY_MS = 2000;
 /** EX_SOFTWARE of sysexits.h: a defect ended the process. */
 const EXIT_DEFECT = 70;
 
@@ -93,11 +90,11 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
 
 /**
  * Prepares for the first requests after the start has finished: starts a reader process for the first store that is
- * registered or loaded, runs a practice job, and checks the templates.
+ * registered or loaded, runs practice jobs, and checks the templates.
  */
 async function prepare(
-  { resumed, prepare: steps }: Service,
-  { home, readOnly }: Settings,
+  { resumed, listTemplateChecks }: Service,
+  settings: Settings,
   log: Pick<Logger, 'error'>,
 ): Promise<void> {
   try {
@@ -106,15 +103,15 @@ async function prepare(
     return; // The component that requested the resumption ends the service after its failure.
   }
   prepareMarketProcess();
-  const pause = (ms: number) => sleep(ms, undefined, { ref: false });
-  await pause(PREPARED_AFTER_MS);
-  try {
-    if (!readOnly) await practiseJob(home);
-    for (const _ of steps()) await pause(PREPARATION_PAUSE_MS);
-    await collectGarbage(0);
-  } catch (err) {
-    log.error({ err }, 'the service could not be prepared for requests');
-  }
+  await sleep(PREPARATION_DELAY_MS, undefined, { ref: false });
+  await runPreparation(
+    [
+      ...(settings.readOnly ? [] : [{ name: 'practice jobs', run: () => runPracticeJobs(settings) }]),
+      { name: 'methodology templates', run: () => runPreparation(listTemplateChecks(), log) },
+      { name: 'garbage collection', run: () => collectGarbage(0) },
+    ],
+    log,
+  );
 }
 
 interface StartOptions {

@@ -96,11 +96,11 @@ const keyEntry = z
 export const keyRecord = keyEntry.transform((text, context): KeyRecord => {
   const [name = '', id = '', sha256 = '', scopes = '', prefixes] = text.split(':');
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
-  const known = scopes.split('+').filter(isScope);
-  if (known.length !== scopes.split('+').length) {
+  const knownScopes = scopes.split('+').filter(isScope);
+  if (knownScopes.length !== scopes.split('+').length) {
     context.addIssue({ code: 'custom', message: `has a scope outside ${SCOPES.join(', ')}`, input: scopes });
   }
-  const record = { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+  const record = { id, name, sha256, scopes: knownScopes, created: null, expires: null, revoked: null };
   return prefixes === undefined ? record : { ...record, prefixes: prefixes.split('+') };
 });
 
@@ -166,8 +166,8 @@ export function readSettingText(
   const { flag, variable, elsewhere = variable, otherwise } = setting;
   const flagged = flag === undefined ? undefined : flags[flag];
   if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
-  const given = [variable, elsewhere].find((name) => (environment[name] ?? '') !== '');
-  if (given !== undefined) return { text: environment[given]!, source: given };
+  const usedVariable = [variable, elsewhere].find((name) => (environment[name] ?? '') !== '');
+  if (usedVariable !== undefined) return { text: environment[usedVariable]!, source: usedVariable };
   return { text: otherwise(), source: 'default' };
 }
 

@@ -242,8 +242,8 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     const { text, source } = readSettingText(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
     if (!parsed.success) {
-      const shown = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(maskUrlPasswords(text))}`;
-      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${formatClause(parsed.error)}.`);
+      const quotedText = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(maskUrlPasswords(text))}`;
+      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${quotedText} ${formatClause(parsed.error)}.`);
     }
     values[name] = parsed.data;
     sources[name] = source;
@@ -298,8 +298,8 @@ function listSettings(): [SettingName, Setting<z.ZodType>][] {
 /** Flags whose repeated values are combined; for other flags the last value counts. */
 const REPEATABLE: ReadonlySet<string> = new Set(['oidc-scopes']);
 
-const readText = (flag: string, given: readonly string[] | undefined): string | undefined =>
-  REPEATABLE.has(flag) ? given?.join(',') : given?.at(-1);
+const readText = (flag: string, values: readonly string[] | undefined): string | undefined =>
+  REPEATABLE.has(flag) ? values?.join(',') : values?.at(-1);
 
 function readFlags(argv: readonly string[]): Record<string, string | undefined> {
   const options = Object.fromEntries(

@@ -49,11 +49,11 @@ export const SQL_HELP = [
 export async function runSql(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const isShell = !hasWords('sql', SQL_GRAMMAR, argv);
   const { words, flags, common } = readCommandLine('sql', isShell ? { words: [], flags: FLAGS } : SQL_GRAMMAR, argv);
-  const asked = flags.text<SqlFormat>('format') ?? (common.json ? 'json' : common.csv ? 'csv' : undefined);
+  const chosenFormat = flags.text<SqlFormat>('format') ?? (common.json ? 'json' : common.csv ? 'csv' : undefined);
   const { out } = common;
   if (isShell && (out !== undefined || !process.stdin.isTTY))
     throw new UsageError('divisor sql requires QUERY, or - for standard input. See divisor sql --help');
-  const format = asked ?? (out === undefined ? undefined : formatOf(out));
+  const format = chosenFormat ?? (out === undefined ? undefined : formatOf(out));
   const query = words[0] === '-' ? await readStandardInput() : words[0];
   return runWithService(common, environment, async (client) => {
     if (query === undefined) return runShell(client);
@@ -79,8 +79,8 @@ function formatOf(out: string): SqlFormat {
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
   if (format !== undefined) return format;
   const endings = SQL_FORMATS.map((name) => EXPORT_FORMATS[name].extension);
-  const meant = suggestName(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
-  throw new UsageError(`the extension of ${out} is not a known result format.${meant}`);
+  const suggestion = suggestName(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
+  throw new UsageError(`the extension of ${out} is not a known result format.${suggestion}`);
 }
 
 /** Maximum number of rows in a table on a terminal; a file gets all. */
@@ -90,9 +90,9 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
   const result = (await client.call('runSql', { body: { query } })) as SqlResult;
   const { columns, data, rows, truncated } = result;
   const cells = data.slice(0, LISTED_ROWS_MAX).map((row) =>
-    row.map((cell, at) => {
+    row.map((cell, column) => {
       const text = cell === null ? '' : String(cell);
-      return columns[at]!.type === 'number' || columns[at]!.type === 'count' ? alignRight(text) : text;
+      return columns[column]!.type === 'number' || columns[column]!.type === 'count' ? alignRight(text) : text;
     }),
   );
   const more = rows > LISTED_ROWS_MAX ? `, of which the first ${LISTED_ROWS_MAX} are shown; --out FILE writes all` : '';

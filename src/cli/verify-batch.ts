@@ -90,7 +90,7 @@ async function readCommonData(file: string): Promise<BatchCommon> {
 function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unknown>) {
   const passed = new Map<string, Account>();
   const refused = new Set<string>();
-  const seen = new Set<string>();
+  const seenIds = new Set<string>();
 
   /**
    * Reads the next valid account, and ignores further accounts with the same id. @returns false at the end of the file
@@ -98,8 +98,8 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
   async function readNext(): Promise<boolean> {
     for (let next = await values.next(); next.done !== true; next = await values.next()) {
       const { account } = readAccount(batchCommon, next.value, { path: 'account', line: null });
-      if (account === undefined || seen.has(account.account_id)) continue;
-      seen.add(account.account_id);
+      if (account === undefined || seenIds.has(account.account_id)) continue;
+      seenIds.add(account.account_id);
       passed.set(account.account_id, account);
       return true;
     }

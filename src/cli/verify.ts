@@ -68,11 +68,11 @@ async function readRemoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await runWithClient(database, assertMigrated);
-  const place = readArtifactLocation(settings);
-  if (place !== undefined) await findRecordedLocation(settings);
+  const location = readArtifactLocation(settings);
+  if (location !== undefined) await findRecordedLocation(settings);
   return {
     openDocuments: () => openPostgresReader(database),
-    ...(place && { digestArtifact: await openArtifactDigests(place) }),
+    ...(location && { digestArtifact: await openArtifactDigests(location) }),
   };
 }
 

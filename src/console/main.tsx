@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { Shell } from './shell/shell.js';
 import { replaceInvalidLanguage } from './state/language.js';
 import { startLive } from './state/live.js';
-import { followLinks } from './state/place.js';
+import { followLinks } from './state/location.js';
 import { watchPrincipal } from './state/principal.js';
 import { startPrinting } from './state/printing.js';
 import { startTheme } from './state/theme.js';

@@ -205,13 +205,13 @@ export const TermStructureQuery = defineObject(() => ({
     .min(1)
     .max(EXPIRIES_MAX)
     .superRefine((expiries, context) =>
-      expiries.forEach((expiry, at) => {
+      expiries.forEach((expiry, position) => {
         const first = expiries.indexOf(expiry);
-        if (first === at) return;
+        if (first === position) return;
         const message = `is ${expiry}, the same date as expiries[${first}]`;
         context.addIssue({
           code: 'custom',
-          path: [at],
+          path: [position],
           input: expiry,
           params: { finding: 'DUPLICATE_ID', isWhole: true },
           message,

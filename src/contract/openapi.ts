@@ -199,14 +199,14 @@ function listFields(
 
 function createParameter(
   name: string,
-  place: 'path' | 'query' | 'header',
+  location: 'path' | 'query' | 'header',
   required: boolean,
-  { description, example: own, ...schema }: JsonSchema,
+  { description, example: ownExample, ...schema }: JsonSchema,
 ): Json {
-  const example = PARAMETER_EXAMPLES[name] ?? own;
+  const example = PARAMETER_EXAMPLES[name] ?? ownExample;
   return {
     name,
-    in: place,
+    in: location,
     required,
     ...(description === undefined ? {} : { description }),
     ...(example === undefined ? {} : { example }),
@@ -310,7 +310,7 @@ function describeErrors(route: Route): Json {
 
 function describeErrorResponse(codes: readonly ErrorCode[]): Json {
   const { status } = ERRORS[codes[0]!];
-  const own =
+  const ownProperties =
     status === 405
       ? (['Allow'] as const)
       : status === 401
@@ -322,7 +322,7 @@ function describeErrorResponse(codes: readonly ErrorCode[]): Json {
           : [];
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].help}`).join('\n\n'),
-    headers: describeHeaders('X-Request-Id', 'X-Engine-Version', ...own),
+    headers: describeHeaders('X-Request-Id', 'X-Engine-Version', ...ownProperties),
     content: {
       'application/json': {
         schema: {

@@ -5,7 +5,7 @@ import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
 import { runQuery } from './run-state.js';
 
-const shown = z.union([z.number(), z.string()]).nullable();
+const ShownValue = z.union([z.number(), z.string()]).nullable();
 
 export const RunDifference = defineObject(() => ({
   part: z.string().meta({
@@ -17,8 +17,8 @@ export const RunDifference = defineObject(() => ({
     .string()
     .nullable()
     .meta({ description: 'First security on that date, for parts with one value per security.' }),
-  stored: shown,
-  replayed: shown,
+  stored: ShownValue,
+  replayed: ShownValue,
 })).meta({ id: 'RunDifference' });
 
 export const ReplayView = defineObject(() => ({

@@ -30,16 +30,19 @@ export interface SchemaRegistry extends SchemaConversion {
  * @param visit requests the conversion of every schema in the document. All schemas are converted in one pass, because
  * each conversion renders every schema that it reaches.
  */
-export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknown): SchemaRegistry {
-  const wanted = { input: new Set<z.ZodType>(), output: new Set<z.ZodType>() };
+export function createSchemaRegistry(visit: (conversion: SchemaConversion) => unknown): SchemaRegistry {
+  const requestedSchemas = { input: new Set<z.ZodType>(), output: new Set<z.ZodType>() };
   const collect = (io: Direction) => (schema: z.ZodType) => {
-    wanted[io].add(schema);
+    requestedSchemas[io].add(schema);
     return {};
   };
   visit({ request: collect('input'), response: collect('output') });
-  const converted = { input: convert(wanted.input, 'input'), output: convert(wanted.output, 'output') };
-  const named = { input: converted.input.named, output: converted.output.named };
-  const twofold = listTwofoldIds(named);
+  const converted = {
+    input: convert(requestedSchemas.input, 'input'),
+    output: convert(requestedSchemas.output, 'output'),
+  };
+  const namedSchemas = { input: converted.input.named, output: converted.output.named };
+  const twofold = listTwofoldIds(namedSchemas);
 
   const getName = (io: Direction, id: string): string => (io === 'input' && twofold.has(id) ? `${id}Input` : id);
   const resolve = <T>(value: T): T =>
@@ -53,7 +56,7 @@ export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknow
     response: (schema) => converted.output.schemas.get(schema)!,
     components() {
       const all = (['output', 'input'] as const).flatMap((io) =>
-        [...named[io]].map(([id, schema]) => [getName(io, id), resolve(schema)] as const),
+        [...namedSchemas[io]].map(([id, schema]) => [getName(io, id), resolve(schema)] as const),
       );
       return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)));
     },
@@ -62,8 +65,8 @@ export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknow
 }
 
 /** Converts schemas together with the named schemas that they reference. */
-function convert(wanted: ReadonlySet<z.ZodType>, io: Direction) {
-  const schemas = [...wanted];
+function convert(requestedSchemas: ReadonlySet<z.ZodType>, io: Direction) {
+  const schemas = [...requestedSchemas];
   if (schemas.length === 0) return { schemas: new Map<z.ZodType, JsonSchema>(), named: new Map<string, JsonSchema>() };
   const { prefixItems = [], $defs = {} } = z.toJSONSchema(z.tuple(schemas as [z.ZodType, ...z.ZodType[]]), {
     io,

@@ -121,12 +121,12 @@ const formatPrintable = (text: string) => JSON.stringify(text.slice(0, 100));
 const refuseMalformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 
 /** @param upload limits of the route for larger bodies */
-function refuseTooLarge(came: string, bytesMax: number, upload?: Body['upload']): Refusal {
+function refuseTooLarge(size: string, bytesMax: number, upload?: Body['upload']): Refusal {
   const larger =
     upload === undefined || upload.bytesMax <= bytesMax
       ? ''
       : ` Up to ${upload.bytesMax} are accepted with the content type ${upload.media.join(' or ')}: a table as a Parquet file or an Arrow stream.`;
-  return new Refusal('BODY_TOO_LARGE', `The body has ${came} bytes; at most ${bytesMax} are accepted.${larger}`, {
+  return new Refusal('BODY_TOO_LARGE', `The body has ${size} bytes; at most ${bytesMax} are accepted.${larger}`, {
     limit: bytesMax,
   });
 }

@@ -10,8 +10,8 @@ import { traceContextOf, type TraceContext } from './trace-context.js';
 export const NO_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set() };
 
 function searchOf(url: string): string {
-  const at = url.indexOf('?');
-  return at === -1 ? '' : url.slice(at + 1);
+  const queryStart = url.indexOf('?');
+  return queryStart === -1 ? '' : url.slice(queryStart + 1);
 }
 
 /** One request in the pipeline. */
@@ -55,8 +55,8 @@ export function openCall(
 
 /** Starts a trace for a request that belongs to none. */
 function startTrace(): TraceContext | null {
-  const begun = createTrace();
-  return begun && { ...begun, parentId: null, flags: begun.isSampled ? '01' : '00' };
+  const newTrace = createTrace();
+  return newTrace && { ...newTrace, parentId: null, flags: newTrace.isSampled ? '01' : '00' };
 }
 
 /** Returns the parent span for the jobs of a request: the service's span if it is recorded, else the client's. */

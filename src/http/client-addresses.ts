@@ -40,9 +40,9 @@ export function limitConnections(
     }
     open.set(address, count);
     socket.once('close', () => {
-      const left = open.get(address)! - 1;
-      if (left === 0) open.delete(address);
-      else open.set(address, left);
+      const remainingCount = open.get(address)! - 1;
+      if (remainingCount === 0) open.delete(address);
+      else open.set(address, remainingCount);
     });
   });
 }

@@ -22,14 +22,14 @@ const toGzip = promisify(gzip);
  */
 export function compressResponse(
   answer: ResponseParts,
-  asked: IncomingHttpHeaders,
+  requestHeaders: IncomingHttpHeaders,
 ): Promise<ResponseParts> | undefined {
   const { status, headers, body } = answer;
   const isLong = status === 200 && (headers.length ?? 0) >= COMPRESSED_MIN_BYTES;
-  if (!isLong || body === null || body instanceof ReadableStream || !isBrowser(asked)) return undefined;
+  if (!isLong || body === null || body instanceof ReadableStream || !isBrowser(requestHeaders)) return undefined;
   if (headers.byName()['Content-Type'] !== JSON_TYPE || headers.byName()['Content-Encoding'] !== undefined)
     return undefined;
-  const coding = selectCoding(String(asked['accept-encoding'] ?? ''));
+  const coding = selectCoding(String(requestHeaders['accept-encoding'] ?? ''));
   if (coding === null) return undefined;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   return compress(bytes, coding).then((coded) => {

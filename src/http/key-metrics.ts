@@ -28,12 +28,12 @@ export function createKeyMetrics(registers: Registry[]): KeyMetrics {
     labelNames: ['key', 'kind', 'outcome'],
     registers,
   });
-  const known = new Set<string>();
+  const knownKeys = new Set<string>();
 
   function labelOf(keyId: string | null): string {
     if (keyId === null || keyId === '') return NO_KEY_LABEL;
-    if (!known.has(keyId) && known.size >= KEYS_MAX) return OTHER_KEYS_LABEL;
-    known.add(keyId);
+    if (!knownKeys.has(keyId) && knownKeys.size >= KEYS_MAX) return OTHER_KEYS_LABEL;
+    knownKeys.add(keyId);
     return keyId;
   }
 

@@ -287,9 +287,9 @@ function addSharedGauges(gauge: ReturnType<typeof createGaugeFunction>, shared: 
 
 /** Adds the gauges of the lanes, for an autoscaler. */
 function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: MetricsSources['lanes']): void {
-  const createLaneReader = (of: (load: LaneLoad) => number) => async () => {
+  const createLaneReader = (readLoad: (load: LaneLoad) => number) => async () => {
     const { heavy, huge, light } = await lanes();
-    return { heavy: of(heavy), huge: of(huge), light: of(light) };
+    return { heavy: readLoad(heavy), huge: readLoad(huge), light: readLoad(light) };
   };
   gauge(
     'divisor_lane_oldest_wait_seconds',
@@ -312,6 +312,6 @@ function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: Met
   );
 }
 
-/** @param others number of jobs of another class in the same slots */
-const computeBusyRatio = ({ running, helping = 0, places }: LaneLoad, others = 0): number =>
-  places === 0 ? 0 : (running + helping + others) / places;
+/** @param otherThreads number of jobs of another class in the same slots */
+const computeBusyRatio = ({ running, helping = 0, places }: LaneLoad, otherThreads = 0): number =>
+  places === 0 ? 0 : (running + helping + otherThreads) / places;

@@ -14,7 +14,7 @@ export function negotiate<T extends string>(accept: string | undefined, offered:
   if (accept === undefined || accept.trim() === '') return offered[0]!;
   const ranges = accept.split(',').map(readRange);
   const rated = offered.map((type) => ({ type, quality: computeQuality(type, ranges) }));
-  const best = rated.reduce((found, candidate) => (candidate.quality > found.quality ? candidate : found));
+  const best = rated.reduce((bestSoFar, candidate) => (candidate.quality > bestSoFar.quality ? candidate : bestSoFar));
   if (best.quality > 0) return best.type;
   throw new Refusal(
     'NOT_ACCEPTABLE',

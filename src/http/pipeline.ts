@@ -104,14 +104,14 @@ export function createOperation(
     if (isCalledBack && query['priority'] === 'high') assertHasScope('admin', principal);
     // A format in the query overrides the header.
     const { format } = query;
-    const named = typeof format === 'string' ? formats().get(format) : undefined;
+    const namedFormat = typeof format === 'string' ? formats().get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
-    const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
+    const media = namedFormat ?? (offered.length === 0 ? '' : negotiate(accept, offered));
     const reach = currentReach();
     const request = new ParsedRequest(
       exchange,
       principal,
-      { params, query: named === undefined ? query : removeMember(query, 'format'), media },
+      { params, query: namedFormat === undefined ? query : removeMember(query, 'format'), media },
       { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
     );
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};

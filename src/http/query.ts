@@ -26,13 +26,13 @@ export function createQueryReader(schemaOf: () => z.ZodObject | undefined): Quer
   return (search) => {
     if (search === '' && emptyOf().success) return emptyOf().data!;
     const kinds = kindsOf();
-    const given = new URLSearchParams(search);
+    const parameters = new URLSearchParams(search);
     const findings: Finding[] = [];
     const raw: Record<string, unknown> = {};
-    for (const name of new Set(given.keys())) {
+    for (const name of new Set(parameters.keys())) {
       const kind = kinds.get(name);
       if (kind === undefined) findings.push(createUnknownParameter(name, [...kinds.keys()]));
-      else raw[name] = read(name, kind, given.getAll(name), findings);
+      else raw[name] = read(name, kind, parameters.getAll(name), findings);
     }
     const shaped = checkShape(schema(), raw);
     const reported = new Set(findings.map(({ path }) => path));
@@ -75,11 +75,11 @@ function read(name: string, kind: Kind, texts: string[], findings: Finding[]): u
 }
 
 function createUnknownParameter(name: string, accepted: readonly string[]): Finding {
-  const known = accepted.length > 0 ? `it accepts ${accepted.join(', ')}` : 'it accepts none';
+  const acceptedText = accepted.length > 0 ? `it accepts ${accepted.join(', ')}` : 'it accepts none';
   return {
     severity: 'error',
     code: 'UNKNOWN_FIELD',
-    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.${suggestName(name, accepted)}`,
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${acceptedText}.${suggestName(name, accepted)}`,
     path: name.slice(0, 80),
     accepted,
   };
@@ -92,11 +92,11 @@ const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 function splitItems(text: string): string[] {
   const items: string[] = [];
   let [start, depth] = [0, 0];
-  for (const { 0: found, index } of text.matchAll(ENCLOSED)) {
-    if (found === '(' || found === '[') depth++;
-    else if (found === ')' || found === ']') depth--;
+  for (const { 0: enclosedText, index } of text.matchAll(ENCLOSED)) {
+    if (enclosedText === '(' || enclosedText === '[') depth++;
+    else if (enclosedText === ')' || enclosedText === ']') depth--;
     if (depth < 0) return text.split(',');
-    if (found !== ',' || depth > 0) continue;
+    if (enclosedText !== ',' || depth > 0) continue;
     items.push(text.slice(start, index));
     start = index + 1;
   }

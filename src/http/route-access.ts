@@ -86,9 +86,9 @@ export function assertReach(
   };
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, named(name));
   assertNamed(named('kind') ?? '', named('document_id'));
-  const given = query(); // the query is checked after the path, as in all routes
+  const queryValues = query(); // the query is checked after the path, as in all routes
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
-    const subject = given[name];
+    const subject = queryValues[name];
     if (typeof subject !== 'string') continue;
     if (kind === 'store' && route.onStore === 'query') assertReadable(kind, subject);
     else assertNamed(kind, subject);

@@ -54,13 +54,13 @@ function createReader(stream: ReadableStream<Uint8Array>): StreamReader {
     const reader = stream.getReader();
     return { isOfBytes: false, next: async () => (await reader.read()).value, cancel: () => reader.cancel() };
   }
-  let room = new ArrayBuffer(BUFFER_BYTES);
+  let buffer = new ArrayBuffer(BUFFER_BYTES);
   return {
     isOfBytes: true,
     async next() {
-      const { done, value } = await byteReader.read(new Uint8Array(room));
+      const { done, value } = await byteReader.read(new Uint8Array(buffer));
       if (done) return undefined;
-      room = value.buffer;
+      buffer = value.buffer;
       return value;
     },
     cancel: () => byteReader.cancel(),

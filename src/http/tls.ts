@@ -87,8 +87,8 @@ export function followTls(
     });
   const leave = (): void => {
     server.closeIdleConnections();
-    const left = [...open];
-    setTimeout(() => left.forEach((socket) => socket.destroy()), leaveMs).unref();
+    const openSockets = [...open];
+    setTimeout(() => openSockets.forEach((socket) => socket.destroy()), leaveMs).unref();
   };
   const reload = (): void => {
     readTls(files)

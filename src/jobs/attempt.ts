@@ -58,7 +58,7 @@ export function startAttempt(
   const { signal } = ending;
   setMaxListeners(0, signal); // a sweep has one listener per task
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
-  const written = new Set<string>();
+  const writtenNames = new Set<string>();
   const spent = new Set<string>();
   let reported = 0;
   let elsewhere = 0;
@@ -81,8 +81,8 @@ export function startAttempt(
         signal,
         kept,
         onElsewhere: (share) => void (elsewhere = share),
-        onTaken: (names) => names.forEach((name) => written.add(name)),
-        onKept: (names) => names.forEach((name) => written.delete(name)),
+        onTaken: (names) => names.forEach((name) => writtenNames.add(name)),
+        onKept: (names) => names.forEach((name) => writtenNames.delete(name)),
       }).then((outputs) => {
         for (const { artifact } of outputs) spent.add(artifact.name);
         return outputs;
@@ -94,19 +94,19 @@ export function startAttempt(
     computed: onComputed,
     outputs(files) {
       const names = files.map((file) => [file, artifacts.newName()] as const);
-      for (const [, name] of names) written.add(name);
+      for (const [, name] of names) writtenNames.add(name);
       return Object.fromEntries(names) as never; // one name per file
     },
     async write(bytes) {
       const ref = await artifacts.write(bytes, createHash('sha256').update(bytes).digest('hex'));
-      written.add(ref.name);
+      writtenNames.add(ref.name);
       return ref;
     },
     drop: (names) => addHandledRejection(artifacts.remove(names)),
     share: (files) =>
       addHandledRejection(
         artifacts.link(files).then((refs) => {
-          for (const { name } of refs) written.add(name);
+          for (const { name } of refs) writtenNames.add(name);
           return refs;
         }),
       ),
@@ -117,10 +117,10 @@ export function startAttempt(
   return {
     completion,
     get written() {
-      return [...written];
+      return [...writtenNames];
     },
     get spent() {
-      return [...spent].filter((name) => written.has(name)); // the store removes other outputs together with the input of the job
+      return [...spent].filter((name) => writtenNames.has(name)); // the store removes other outputs together with the input of the job
     },
     progress() {
       let fraction = reported + elsewhere;

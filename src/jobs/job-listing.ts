@@ -43,8 +43,8 @@ export async function readLostJobs(
   store: Pick<DocumentReader, 'get' | 'ids'>,
   records: readonly JobRecord[],
 ): Promise<LostJobs> {
-  const known = new Set(records.map(({ job_id: jobId }) => jobId));
-  const lost = new Set((await store.ids('job')).filter((jobId) => !known.has(jobId)));
+  const recordedIds = new Set(records.map(({ job_id: jobId }) => jobId));
+  const lost = new Set((await store.ids('job')).filter((jobId) => !recordedIds.has(jobId)));
   return {
     async causes(kinds = JOB_KINDS) {
       const causes: UnreadableCause[] = [];

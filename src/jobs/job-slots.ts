@@ -28,7 +28,7 @@ const NO_OWNERS: ReadonlySet<string> = new Set();
 
 /** @param onFree called when a slot may have become free */
 export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): JobSlots {
-  const held: Record<Lane, number> = { heavy: 0, light: 0 };
+  const slotsInUse: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of jobs that left their slots and have not ended. */
   const ending: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of held slots of the heavy lane by owner. */
@@ -36,7 +36,7 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   let reservedBytes = 0;
 
   function hold({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
-    held[lane] += by;
+    slotsInUse[lane] += by;
     reservedBytes += by * bytes;
     if (lane === 'light' || owner === '') return; // Jobs without an owner belong to the service.
     const count = (heldBy.get(owner) ?? 0) + by;
@@ -65,7 +65,7 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   }
 
   return {
-    isFree: (lane) => held[lane] < runningMax[lane],
+    isFree: (lane) => slotsInUse[lane] < runningMax[lane],
     fullOwners(lane) {
       if (lane === 'light' || heldBy.size === 0) return NO_OWNERS;
       return new Set([...heldBy].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));

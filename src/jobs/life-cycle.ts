@@ -204,12 +204,12 @@ function endEarly(life: JobLife, { type, cause, at }: EarlyEvent, { retry, submi
   const { crashes, losses, releases } = withCount;
   const isLate = retry.deadline > 0 && Date.parse(at) - Date.parse(submittedAt) >= retry.deadline * 1000;
   if (count < retry[counter] && !isLate) {
-    const where = life.node === null ? '' : ` on ${life.node}`;
-    const why = type === 'release' ? cause : `attempt ${life.attempt}${where} ended: ${cause}`;
+    const nodeText = life.node === null ? '' : ` on ${life.node}`;
+    const reason = type === 'release' ? cause : `attempt ${life.attempt}${nodeText} ended: ${cause}`;
     const delayMs = computeRetryDelayMs(retry, counter, count, chance);
     const not_before = delayMs === 0 ? null : formatTimestamp(Date.parse(at) + delayMs);
-    const earlier = addEnded(life, { end, reason: cause, at });
-    return requeue({ ...withCount, not_before, earlier }, `Waiting again: ${why}.`);
+    const earlierAttempts = addEnded(life, { end, reason: cause, at });
+    return requeue({ ...withCount, not_before, earlier: earlierAttempts }, `Waiting again: ${reason}.`);
   }
   const message =
     count < retry[counter]
@@ -238,6 +238,6 @@ export const computeDelayMs = ({ not_before }: Pick<JobLife, 'not_before'>, even
   not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
 
 /** Returns the life of a failed job for a retry: its counters start over, its earlier attempts stay. */
-export function renewLife(life: JobLife, earlier: readonly JobAttempt[]): JobLife {
-  return { ...createLife(), attempt: life.attempt + 1, earlier };
+export function renewLife(life: JobLife, earlierAttempts: readonly JobAttempt[]): JobLife {
+  return { ...createLife(), attempt: life.attempt + 1, earlier: earlierAttempts };
 }

@@ -102,11 +102,11 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   }
 
   /** Adds the outputs of earlier attempts that still exist. */
-  async function resume(earlier: readonly WrittenParts[]): Promise<void> {
-    if (earlier.length === 0) return;
-    const refs = earlier.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
+  async function resume(earlierParts: readonly WrittenParts[]): Promise<void> {
+    if (earlierParts.length === 0) return;
+    const refs = earlierParts.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
     const gone = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
-    for (const writtenParts of earlier) {
+    for (const writtenParts of earlierParts) {
       if (!listNames(writtenParts).some((name) => gone.has(name))) addElsewhere(writtenParts);
     }
     keptCount = outputs.length;
@@ -166,7 +166,7 @@ function startAlone(run: Run) {
 function startSharing(run: Run, { lease, clock }: PartsContext, offered: OfferedParts) {
   const computing = new Set<number>();
   /** Parts that are no longer offered and that no node computes. */
-  const left: number[] = [];
+  const unclaimedParts: number[] = [];
   const taking = new Set<Promise<unknown>>();
   let looking: Promise<void> | undefined;
 
@@ -187,8 +187,8 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
 
   /** Takes an unclaimed part, and marks it as computed on this node before `findLost` can find it. */
   async function take(): Promise<number | undefined> {
-    const own = left.shift();
-    if (own !== undefined) return own;
+    const nextPart = unclaimedParts.shift();
+    if (nextPart !== undefined) return nextPart;
     await looking;
     const pendingTake = ask(() => offered.take(lease)).then((part) => {
       if (part !== undefined) computing.add(part);
@@ -228,11 +228,12 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
    */
   async function findLost(): Promise<void> {
     await Promise.all(taking);
-    const known = await ask(() => offered.remaining(lease));
-    if (known === undefined) return;
-    const offers = new Set(known);
-    const isLost = (part: number): boolean => !offers.has(part) && !computing.has(part) && !left.includes(part);
-    left.push(...run.missing().filter(isLost));
+    const remainingParts = await ask(() => offered.remaining(lease));
+    if (remainingParts === undefined) return;
+    const offers = new Set(remainingParts);
+    const isLost = (part: number): boolean =>
+      !offers.has(part) && !computing.has(part) && !unclaimedParts.includes(part);
+    unclaimedParts.push(...run.missing().filter(isLost));
   }
 
   return { compute, collect };

@@ -55,8 +55,8 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
   if (isShared) readLater();
 
   documents.subscribe('kind-paused', ({ kind, is_paused: isPaused }) => {
-    const others = [...paused].filter((each) => each !== kind);
-    change(new Set(isPaused ? [...others, kind] : others));
+    const otherKinds = [...paused].filter((pausedKind) => pausedKind !== kind);
+    change(new Set(isPaused ? [...otherKinds, kind] : otherKinds));
   });
 
   return {

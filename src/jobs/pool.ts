@@ -256,9 +256,9 @@ function findCause(loss: Error): ThreadLoss | undefined {
  */
 function stopOn(signal: AbortSignal, errand: QueuedTask, state: LaneState): () => void {
   const stop = (): void => {
-    const place = state.waiting.indexOf(errand);
-    if (place >= 0) {
-      state.waiting.splice(place, 1);
+    const position = state.waiting.indexOf(errand);
+    if (position >= 0) {
+      state.waiting.splice(position, 1);
       errand.reject(new TaskStopped('The task was stopped before it started.'));
       return;
     }

@@ -138,15 +138,15 @@ async function fetchModelFile(
 }
 
 async function fetchKnownFiles(
-  known: EarlierContentReferences | EarlierContentFiles,
+  earlierContents: EarlierContentReferences | EarlierContentFiles,
   { file }: TaskResources,
 ): Promise<EarlierContentFiles> {
-  const files = known.earlier.map(async (content) => {
+  const files = earlierContents.earlier.map(async (content) => {
     if (!('artifact' in content)) return content;
     const { artifact, ...rest } = content;
     return { ...rest, path: await file({ artifact }) };
   });
-  return { ...known, earlier: await Promise.all(files) };
+  return { ...earlierContents, earlier: await Promise.all(files) };
 }
 
 const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>
@@ -196,9 +196,9 @@ export async function resolveTask<N extends TaskName>(
   const resolve = (RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<object>>>)[
     task
   ];
-  const named = await resolveNamed(input as object, resources);
+  const namedInput = await resolveNamed(input as object, resources);
   const special = await resolve?.(input as never, resources);
-  return addDestination({ ...named, ...special }, resources.destination) as ThreadInput<N>;
+  return addDestination({ ...namedInput, ...special }, resources.destination) as ThreadInput<N>;
 }
 
 /** Adds the destination to an input with outputs. */

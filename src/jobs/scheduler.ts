@@ -24,7 +24,7 @@ const LANES: readonly Lane[] = ['light', 'heavy'];
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
   const { queue, artifacts, limits, isFit = () => true } = dependencies;
   const attempts = createNodeAttempts({ ...dependencies, isOpen: () => isOpen });
-  const places = createJobSlots(limits, fillAll);
+  const slots = createJobSlots(limits, fillAll);
   const asking = { heavy: false, light: false };
   const news = { heavy: false, light: false };
   let isOpen = false;
@@ -44,31 +44,31 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   function mayAsk(lane: Lane): boolean {
-    return isOpen && isFit() && !asking[lane] && artifacts.health?.fault() === undefined && places.isFree(lane);
+    return isOpen && isFit() && !asking[lane] && artifacts.health?.fault() === undefined && slots.isFree(lane);
   }
 
   /** @returns true if a job was taken at once, so that the next job may be requested */
   function claimNext(lane: Lane): boolean {
-    let place: JobSlot | undefined;
+    let slot: JobSlot | undefined;
     let isAnswered = false;
     let isReturned = false;
     asking[lane] = true;
     const claimed = queue.claim({
       lane,
-      exceptOwners: places.fullOwners(lane),
-      freeBytes: places.freeBytes(),
+      exceptOwners: slots.fullOwners(lane),
+      freeBytes: slots.freeBytes(),
       take(job) {
         isAnswered = true;
         asking[lane] = false;
-        place = places.take(job, lane);
-        if (isReturned && place !== undefined) fill(lane);
-        return place !== undefined;
+        slot = slots.take(job, lane);
+        if (isReturned && slot !== undefined) fill(lane);
+        return slot !== undefined;
       },
     });
     attempts.perform(claimed, {
-      leave: () => place?.leave(),
+      leave: () => slot?.leave(),
       onEnd() {
-        if (place !== undefined) place.giveBack();
+        if (slot !== undefined) slot.giveBack();
         else if (!isAnswered) {
           asking[lane] = false;
           if (news[lane]) fill(lane);
@@ -76,13 +76,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       },
     });
     isReturned = true;
-    return place !== undefined;
+    return slot !== undefined;
   }
 
   return {
     onWork: fillAll,
     progressOf: attempts.progressOf,
-    room: () => ({ lanes: LANES.filter(mayAsk), freeBytes: places.freeBytes() }),
+    room: () => ({ lanes: LANES.filter(mayAsk), freeBytes: slots.freeBytes() }),
     start() {
       isOpen = true;
       fillAll();

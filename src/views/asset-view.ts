@@ -59,10 +59,10 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
  */
 function computeUnitValue(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
-  const held = columns.column('weights', name);
+  const weights = columns.column('weights', name);
   const effects = new Map(
-    runEffects(columns).flatMap(({ name: of, at, effect, onShort }) =>
-      of === name ? [[at, held[at - 1]! < 0 ? onShort : effect] as const] : [],
+    runEffects(columns).flatMap(({ name: affectedName, at, effect, onShort }) =>
+      affectedName === name ? [[at, weights[at - 1]! < 0 ? onShort : effect] as const] : [],
     ),
   );
   // Runs up to version 0.2.0 do not store payments of short positions; these are derived from the change of their
@@ -83,7 +83,7 @@ function computeUnitValue(columns: RunColumns, name: number, price: Float64Array
       const step = effect
         ? computeGrowthStep(effect, carried, bar)
         : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
-      if (effect && !hasShortPayments && held[t - 1]! < 0) value *= computePositionGrowth(columns, { name, at: t });
+      if (effect && !hasShortPayments && weights[t - 1]! < 0) value *= computePositionGrowth(columns, { name, at: t });
       else value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
       carried = step.carried;
     }
@@ -100,8 +100,8 @@ function computePositionGrowth(
   const H = columns.header.names.length;
   const event = columns.i32('eventAt').indexOf(at);
   const [block, row] = event < 0 ? (['weights', at] as const) : (['before', event] as const);
-  const getWeight = (of: 'weights' | 'before', r: number): number =>
-    columns.f64(of, r * H + name, r * H + name + 1)[0]!;
+  const getWeight = (panel: 'weights' | 'before', r: number): number =>
+    columns.f64(panel, r * H + name, r * H + name + 1)[0]!;
   return (
     (getWeight(block, row) * columns.f64(columns.has('drift') ? 'drift' : 'gross', at, at + 1)[0]!) /
     getWeight('weights', at - 1)

@@ -51,8 +51,8 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
     overlay_parts_sum: isOverlay ? sumOf(linked.contributions.subarray(names.length)) : null,
     overlay_parts: !isOverlay
       ? null
-      : parts.map(({ index_id: of, part }, p) => ({
-          index_id: of,
+      : parts.map(({ index_id: indexId, part }, p) => ({
+          index_id: indexId,
           part,
           contribution: linked.contributions[names.length + p]!,
         })),

@@ -22,16 +22,16 @@ import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 export type FrameWriter = (frame: WeightsFrame) => void;
 
 export function createFrameWriter(json: JsonWriter, identifiers: readonly string[]): FrameWriter {
-  const written = new Map<WeightsFrame, { readonly from: number; readonly to: number }>();
+  const writtenFrames = new Map<WeightsFrame, { readonly from: number; readonly to: number }>();
   return (frame) => {
-    const place = written.get(frame);
-    if (place) {
-      json.repeat(place.from, place.to);
+    const offset = writtenFrames.get(frame);
+    if (offset) {
+      json.repeat(offset.from, offset.to);
       return;
     }
     const from = json.mark();
     writeWeightsFrame(json, identifiers, frame);
-    written.set(frame, { from, to: json.mark() });
+    writtenFrames.set(frame, { from, to: json.mark() });
   };
 }
 
@@ -96,11 +96,11 @@ function writeWeightsFrame(
   { days, columns, weights }: WeightsFrame,
 ): void {
   const width = columns.length;
-  const held = new Uint8Array(width);
+  const isHeld = new Uint8Array(width);
   for (let position = 0; position < weights.length; position += width) {
-    for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) held[slot] = 1;
+    for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) isHeld[slot] = 1;
   }
-  const slots = Int32Array.from([...held.keys()].filter((slot) => held[slot] === 1));
+  const slots = Int32Array.from([...isHeld.keys()].filter((slot) => isHeld[slot] === 1));
   json.raw('{"index":[');
   json.token(encodeDays(days));
   json.raw('],"columns":[');

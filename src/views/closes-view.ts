@@ -97,8 +97,8 @@ function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<num
     const close = findLastAtMost(days, day);
     const name = nameOf.get(identifiers[missing[g]!]!);
     if (days[close] !== day || name === undefined) continue;
-    const others = absent.get(close);
-    if (others) others.push(name);
+    const otherNames = absent.get(close);
+    if (otherNames) otherNames.push(name);
     else absent.set(close, [name]);
   }
   return absent;

@@ -103,13 +103,13 @@ export function compareRuns(
 
 function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
   if (new Set(series.map(({ currency }) => currency)).size === 1) return [];
-  const named = series.map(({ id, name = id, currency }) => `${name} ${currency}`).join(', ');
+  const seriesText = series.map(({ id, name = id, currency }) => `${name} ${currency}`).join(', ');
   return [
     {
       severity: 'warning',
       code: 'CURRENCIES_DIFFER',
       path: 'ids',
-      message: `The levels are in different currencies: ${named}.`,
+      message: `The levels are in different currencies: ${seriesText}.`,
     },
   ];
 }
@@ -183,13 +183,13 @@ function areEqual(a: Int32Array, b: Int32Array): boolean {
 
 /**
  * Selects the values on some days.
- * @param wanted a subset of the days, in ascending order
+ * @param requestedDays a subset of the days, in ascending order
  */
-function selectValuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
-  if (wanted.length === days.length) return values;
-  const result = new Float64Array(wanted.length);
-  for (let i = 0, position = 0; i < wanted.length; i++) {
-    while (days[position]! < wanted[i]!) position++;
+function selectValuesOn(requestedDays: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
+  if (requestedDays.length === days.length) return values;
+  const result = new Float64Array(requestedDays.length);
+  for (let i = 0, position = 0; i < requestedDays.length; i++) {
+    while (days[position]! < requestedDays[i]!) position++;
     result[i] = values[position]!;
   }
   return result;

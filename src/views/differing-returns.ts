@@ -6,9 +6,9 @@ export function findDifferingReturns(
   levels: readonly { readonly id: string; readonly name?: string; readonly variant: MeasuredVariant }[],
   path: string,
 ): Finding[] {
-  const known = levels.filter(({ variant }) => variant !== 'raw');
-  if (new Set(known.map(({ variant }) => variant)).size <= 1) return [];
-  const named = known.map(({ id, name = id, variant }) => `${name} ${variant}`).join(', ');
-  const message = `The levels have different return variants: ${named}.`;
+  const knownLevels = levels.filter(({ variant }) => variant !== 'raw');
+  if (new Set(knownLevels.map(({ variant }) => variant)).size <= 1) return [];
+  const levelsText = knownLevels.map(({ id, name = id, variant }) => `${name} ${variant}`).join(', ');
+  const message = `The levels have different return variants: ${levelsText}.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path, message }];
 }

@@ -103,19 +103,19 @@ interface GroupPositions {
 }
 
 function locateInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPositions {
-  const own = names.map((name) => groupOf(name, day));
-  const others = benchmark
+  const ownGroups = names.map((name) => groupOf(name, day));
+  const benchmarkGroups = benchmark
     ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, day))
     : [];
-  const labels = [...new Set([...own, ...others])].toSorted(compareText);
+  const labels = [...new Set([...ownGroups, ...benchmarkGroups])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
-  const findGroupPositions = (of: readonly string[]): Int32Array =>
-    Int32Array.from(of, (group) => groups.indexOf(group));
+  const findGroupPositions = (groupNames: readonly string[]): Int32Array =>
+    Int32Array.from(groupNames, (group) => groups.indexOf(group));
   return {
     groups,
     cash: groups.indexOf(CASH),
-    ownAt: findGroupPositions(own),
-    benchmarkAt: findGroupPositions(others),
+    ownAt: findGroupPositions(ownGroups),
+    benchmarkAt: findGroupPositions(benchmarkGroups),
   };
 }
 
@@ -148,12 +148,12 @@ const REMEMBERED_MAX = 1 << 21;
 
 /** Caches the periods of the first pass, unless there are too many values. Periods must be read in order. */
 function cachePeriods(
-  of: Periods,
+  allPeriods: Periods,
   { periods, groups }: { readonly periods: number; readonly groups: number },
 ): Periods {
-  if (2 * periods * groups > REMEMBERED_MAX) return of;
+  if (2 * periods * groups > REMEMBERED_MAX) return allPeriods;
   const cache: GroupedPeriod[] = [];
-  return (period) => (cache[period] ??= of(period));
+  return (period) => (cache[period] ??= allPeriods(period));
 }
 
 interface Grouping {
@@ -177,8 +177,8 @@ function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): 
   let window = read();
   return (period) => {
     if (period === 0) window = read();
-    const held = window.weightsAt(period);
-    const grouped = sumByGroup(held, window.contributionsOf(period), grouping);
+    const weights = window.weightsAt(period);
+    const grouped = sumByGroup(weights, window.contributionsOf(period), grouping);
     for (const contribution of window.partsOf(period)) grouped.contributions[grouping.cash]! += contribution;
     return grouped;
   };
@@ -212,11 +212,11 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const earnings = createEarnings(book);
   return (period) => {
     const position = first + period + 1;
-    const held = weights.subarray((position - 1) * H, position * H);
+    const periodWeights = weights.subarray((position - 1) * H, position * H);
     const drifted = before.get(position) ?? weights.subarray(position * H, (position + 1) * H);
-    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[position]! - held[i]!;
+    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[position]! - periodWeights[i]!;
     earnings.addTo(parts, position);
-    const grouped = sumByGroup(held, parts, grouping);
+    const grouped = sumByGroup(periodWeights, parts, grouping);
     for (const { contributions } of overlay?.parts ?? [])
       grouped.contributions[grouping.cash]! += contributions[position]!;
     return grouped;
@@ -224,7 +224,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
 }
 
 /** Returns a reader of the dividends and close adjustments of a book. */
-function createEarnings(book: Book): { addTo(parts: Float64Array, at: number): void } {
+function createEarnings(book: Book): { addTo(parts: Float64Array, offset: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
   const { at: dated, slot, dividends, moved } = transfers;
@@ -236,13 +236,17 @@ function createEarnings(book: Book): { addTo(parts: Float64Array, at: number): v
   };
 }
 
-function sumByGroup(held: Float64Array, parts: Float64Array, { groupAt, count, cash }: Grouping): GroupedPeriod {
+function sumByGroup(
+  holdingWeights: Float64Array,
+  parts: Float64Array,
+  { groupAt, count, cash }: Grouping,
+): GroupedPeriod {
   const weights = new Float64Array(count);
   const contributions = new Float64Array(count);
   let invested = 0;
-  for (let i = 0; i < held.length; i++) {
+  for (let i = 0; i < holdingWeights.length; i++) {
     const group = groupAt[i]!;
-    const weight = held[i]!;
+    const weight = holdingWeights[i]!;
     weights[group]! += weight;
     contributions[group]! += parts[i]!;
     invested += weight;

@@ -66,17 +66,17 @@ function isObject(value: unknown): value is StoredObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function createNumberMember<S>(of: (source: S) => number): Member<number, S> {
-  return { write: (json, source) => json.number(of(source)) };
+export function createNumberMember<S>(readValue: (source: S) => number): Member<number, S> {
+  return { write: (json, source) => json.number(readValue(source)) };
 }
 
-export function createTextMember<V extends string, S>(of: (source: S) => V): Member<V, S> {
-  return { write: (json, source) => json.string(of(source)) };
+export function createTextMember<V extends string, S>(readValue: (source: S) => V): Member<V, S> {
+  return { write: (json, source) => json.string(readValue(source)) };
 }
 
 /** Creates a member with any JSON value of the contract type. */
-export function createValueMember<V, S>(of: (source: S) => V): Member<V, S> {
-  return { write: (json, source) => json.value(of(source)) };
+export function createValueMember<V, S>(readValue: (source: S) => V): Member<V, S> {
+  return { write: (json, source) => json.value(readValue(source)) };
 }
 
 /** Creates a member from a function that writes it. */
@@ -85,10 +85,10 @@ export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) =
 }
 
 /** Creates a member that is an object; null if the source returns null. */
-export function createObjectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
+export function createObjectMember<V, S, P>(object: JsonObject<P>, readPart: (source: S) => P | null): Member<V, S> {
   return {
     write(json, source) {
-      const part = of(source);
+      const part = readPart(source);
       if (part === null) json.raw('null');
       else object.write(json, part);
     },
@@ -103,11 +103,11 @@ export function createItemsUpgrade<P>(object: JsonObject<P>): (value: unknown) =
 
 /**
  * Creates a member that is a dated series.
- * @param of returns the dates, encoded by `encodeDays`, and their values
+ * @param readDated returns the dates, encoded by `encodeDays`, and their values
  */
 export function createSeriesMember<S>(
   name: string,
-  of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array },
+  readDated: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array },
 ): Member<SeriesPayload, S> {
-  return { write: (json, source) => writeSeriesBody(json, { name, ...of(source) }) };
+  return { write: (json, source) => writeSeriesBody(json, { name, ...readDated(source) }) };
 }

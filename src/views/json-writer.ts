@@ -26,10 +26,10 @@ export interface JsonWriter {
   /**
    * Writes the members of an object without its braces.
    * @param keys keys as JSON, each with a leading comma and a trailing colon
-   * @param places position of the key of each value
+   * @param positions position of the key of each value
    * @throws Refusal NUMERIC_FAILURE
    */
-  members(keys: readonly string[], places: Int32Array, values: Float64Array): void;
+  members(keys: readonly string[], positions: Int32Array, values: Float64Array): void;
   /** Writes any JSON value. */
   value(value: unknown): void;
   /**
@@ -150,8 +150,9 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
       if (!text.numbers(values, from, to))
         throw createNotFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
     },
-    members(keys, places, values) {
-      if (!members.write(keys, places, values)) throw createNotFinite(values.find((value) => !Number.isFinite(value)));
+    members(keys, positions, values) {
+      if (!members.write(keys, positions, values))
+        throw createNotFinite(values.find((value) => !Number.isFinite(value)));
     },
     value(value) {
       assertFinite(value);

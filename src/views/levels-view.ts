@@ -33,12 +33,12 @@ export function createIndexLevels(columns: RunColumns, { variant, start, end }: 
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = Math.max(from, end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1);
-  const chosen = variant ?? columns.header.variant;
-  const { level, divisor } = VARIANT_BLOCKS[chosen];
-  if (!columns.has(level)) throw createNotAvailable(columns, chosen);
+  const chosenVariant = variant ?? columns.header.variant;
+  const { level, divisor } = VARIANT_BLOCKS[chosenVariant];
+  if (!columns.has(level)) throw createNotAvailable(columns, chosenVariant);
   return {
     indexId: columns.header.run_id,
-    variant: chosen,
+    variant: chosenVariant,
     days: days.subarray(from, to),
     levels: columns.f64(level, from, to),
     divisor: columns.f64(divisor, from, to),
@@ -52,7 +52,7 @@ export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevel
 }
 
 function createNotAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
-  const accepted = RETURN_VARIANTS.filter((known) => columns.has(VARIANT_BLOCKS[known].level));
+  const accepted = RETURN_VARIANTS.filter((returnVariant) => columns.has(VARIANT_BLOCKS[returnVariant].level));
   return new Refusal(
     'VARIANT_NOT_AVAILABLE',
     `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${accepted.join(', ')}.`,

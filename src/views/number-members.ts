@@ -6,10 +6,10 @@ export interface NumberMembers {
   /**
    * Writes members without braces.
    * @param keys keys as JSON, each with a leading comma and a trailing colon
-   * @param places position of the key of each value
+   * @param positions position of the key of each value
    * @returns false if a value is not finite
    */
-  write(keys: readonly string[], places: Int32Array, values: Float64Array): boolean;
+  write(keys: readonly string[], positions: Int32Array, values: Float64Array): boolean;
   /** Releases the remembered keys. */
   release(): void;
 }
@@ -28,7 +28,7 @@ const ENCODER = new TextEncoder();
 export function createNumberMembers(text: NumberText): NumberMembers {
   const { table } = text;
   const slots = { keys: table.integers(0), values: table.numbers(1) };
-  let known = NO_KEYS;
+  let lastKeys = NO_KEYS;
   let tokens = new Int32Array(0);
   let drops = -1;
   let marks: RowMarks = { start: 0, separator: 0, end: 0, none: 0 };
@@ -36,7 +36,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
   function begin(keys: readonly string[]): void {
     table.dropTokens();
     drops = table.drops;
-    known = keys;
+    lastKeys = keys;
     tokens = new Int32Array(keys.length).fill(UNKNOWN);
     const nothing = table.token('');
     marks = { start: nothing, separator: nothing, end: nothing, none: nothing };
@@ -46,12 +46,12 @@ export function createNumberMembers(text: NumberText): NumberMembers {
    * Fills a column with the tokens of keys.
    * @returns false if there is no space for another token
    */
-  function fillKeys(places: Int32Array, from: number, to: number): boolean {
+  function fillKeys(positions: Int32Array, from: number, to: number): boolean {
     for (let k = from; k < to; k++) {
-      const place = places[k]!;
-      if (tokens[place] === UNKNOWN) tokens[place] = table.token(known[place]!);
-      if (tokens[place]! < 0) return false;
-      slots.keys[k - from] = tokens[place]!;
+      const position = positions[k]!;
+      if (tokens[position] === UNKNOWN) tokens[position] = table.token(lastKeys[position]!);
+      if (tokens[position]! < 0) return false;
+      slots.keys[k - from] = tokens[position]!;
     }
     return true;
   }
@@ -75,23 +75,23 @@ export function createNumberMembers(text: NumberText): NumberMembers {
   }
 
   return {
-    write(keys, places, values) {
-      if (places.length === 0) return true;
-      if (!writeMember(keys[places[0]!]!.slice(1), values[0]!)) return false;
-      for (let from = 1; from < places.length; from += CHUNK_ROWS) {
-        const to = Math.min(places.length, from + CHUNK_ROWS);
-        if (keys !== known || drops !== table.drops) begin(keys);
+    write(keys, positions, values) {
+      if (positions.length === 0) return true;
+      if (!writeMember(keys[positions[0]!]!.slice(1), values[0]!)) return false;
+      for (let from = 1; from < positions.length; from += CHUNK_ROWS) {
+        const to = Math.min(positions.length, from + CHUNK_ROWS);
+        if (keys !== lastKeys || drops !== table.drops) begin(keys);
         // Tokens of earlier keys may have used up the space, so the table is cleared once.
-        if (fillKeys(places, from, to) || (begin(keys), fillKeys(places, from, to))) {
+        if (fillKeys(positions, from, to) || (begin(keys), fillKeys(positions, from, to))) {
           if (!fillValues(values, from, to) || !table.write(KINDS, marks, to - from)) return false;
         } else {
-          for (let k = from; k < to; k++) if (!writeMember(keys[places[k]!]!, values[k]!)) return false;
+          for (let k = from; k < to; k++) if (!writeMember(keys[positions[k]!]!, values[k]!)) return false;
         }
       }
       return true;
     },
     release() {
-      known = NO_KEYS;
+      lastKeys = NO_KEYS;
       tokens = new Int32Array(0);
     },
   };

@@ -112,9 +112,9 @@ function listHoldingValues(
   values: Float64Array,
   weights: Float64Array,
 ): Record<string, number> {
-  const held = Object.create(null) as Record<string, number>;
-  for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
-  return held;
+  const valuesByName = Object.create(null) as Record<string, number>;
+  for (let i = 0; i < names.length; i++) if (weights[i] !== 0) valuesByName[names[i]!] = values[i]!;
+  return valuesByName;
 }
 
 /**

@@ -104,12 +104,12 @@ export function createMetricsView(columns: RunColumns): RunMetrics {
  * @throws Refusal VARIANT_NOT_AVAILABLE
  */
 export function readIndexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
-  const own = columns.i32('indexDays');
+  const indexDays = columns.i32('indexDays');
   const level =
     variant === null
       ? columns.f64('indexLevel')
       : createIndexLevels(columns, { variant, start: null, end: null }).levels;
-  return Float64Array.from(days, (day) => level[findLastAtMost(own, day)]!);
+  return Float64Array.from(days, (day) => level[findLastAtMost(indexDays, day)]!);
 }
 
 /** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */

@@ -136,7 +136,7 @@ const REASONS = TRADE_REASONS.map((reason) => encodeToken(`,"${reason}"]`));
 /** Encoded starts of long-form rows. */
 interface RowTexts {
   /** Returns the start of a row by position of the date, for example `["2024-01-02",`. */
-  date(at: number): Uint8Array;
+  date(position: number): Uint8Array;
   /** Identifiers by position of the security, for example `"AAPL",`. */
   readonly names: readonly Uint8Array[];
 }

@@ -40,12 +40,12 @@ export interface PreviewQuestion {
  * @throws Refusal as for the preview of the kind of index
  */
 export function answerPreview(question: PreviewQuestion) {
-  const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
-  const day = parseValidDay(asked ?? documents[indexId]!.base_date); // `documents` contains the index itself
+  const { market, calendars, documents, indexId, asOf: requestedDate, composerUntil } = question;
+  const day = parseValidDay(requestedDate ?? documents[indexId]!.base_date); // `documents` contains the index itself
   const composer = composerUntil(day);
   const document = composer.document(indexId);
   const answer = createPreviewResponse(question, composer, day);
-  const late = asked === null ? [] : checkAsOf(asked, market.dates);
+  const late = requestedDate === null ? [] : checkAsOf(requestedDate, market.dates);
   const assumptions = reportAssumptions({
     document,
     treatment: composer.treatment(indexId),
@@ -61,29 +61,29 @@ export function answerPreview(question: PreviewQuestion) {
 }
 
 function createPreviewResponse(
-  { documents, indexId, asOf: asked, engine, composerUntil }: PreviewQuestion,
+  { documents, indexId, asOf: requestedDate, engine, composerUntil }: PreviewQuestion,
   composer: Composer,
   day: Day,
 ) {
   const document = composer.document(indexId);
   if (isOverlayDocument(document))
     return toOverlayPreview(
-      asked === null
+      requestedDate === null
         ? previewOverlayOnFirstSession({ composerUntil, document })
         : previewOverlay(composer, document, day),
-      asked,
+      requestedDate,
     );
   if (isDerivedDocument(document))
     return toDerivedPreview(
-      asked === null
+      requestedDate === null
         ? previewFirst({ composerUntil, indexId, engine })
         : previewDerived(composer, indexId, { asOf: day, engine }),
-      { indexId, asOf: asked },
+      { indexId, asOf: requestedDate },
     );
   const preview = previewRules(composer, indexId, day);
   const answer = toPreviewResponse(preview, {
     indexId,
-    asOf: asked ?? documents[indexId]!.base_date,
+    asOf: requestedDate ?? documents[indexId]!.base_date,
     rule: findRuleText(composer, indexId, day),
   });
   const { resolved } = preview;

@@ -308,7 +308,7 @@ function toNameSolve({
           shadowPrice,
         },
         coefficient,
-        force: own,
+        force: ownForce,
       }) => ({
         id: origin.id,
         index: origin.index,
@@ -323,7 +323,7 @@ function toNameSolve({
         binding: isBinding,
         shadow_price: shadowPrice,
         coefficient,
-        force: own,
+        force: ownForce,
       }),
     ),
     lower: Number.isFinite(lower) ? lower : null,

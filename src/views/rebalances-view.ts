@@ -29,19 +29,22 @@ export function listRebalances(columns: RunColumns): RebalanceList {
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance
  * @cost reads every trade of the run
  */
-export function createRebalanceView(columns: RunColumns, asked: string): RebalanceView {
+export function createRebalanceView(columns: RunColumns, requestedDate: string): RebalanceView {
   const { header } = columns;
   const days = columns.i32('days');
-  const day = parseValidDay(asked);
+  const day = parseValidDay(requestedDate);
   const r = header.rebalances.findLastIndex((stored) => findStoredDate(stored, days, day) <= day);
   if (r < 0)
-    throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
+    throw new Refusal(
+      'NO_DATA_AT_DATE',
+      `${requestedDate} is before the first rebalance, ${header.rebalances[0]!.date}.`,
+    );
   const decisions = readDecisions(columns);
   const around = { r, around: createWeightsReader(columns)(r) };
   const row = createRow(columns, around, decisions);
   return {
     index_id: header.run_id,
-    requested_date: asked,
+    requested_date: requestedDate,
     ...row,
     previous: header.rebalances[r - 1]?.date ?? null,
     next: header.rebalances[r + 1]?.date ?? null,

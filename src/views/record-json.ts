@@ -41,9 +41,9 @@ const RECORD = createJsonObject<BacktestResultSummary, RecordSource>({
   ...createProvenance<RecordSource>(),
 });
 
-function createBookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {
+function createBookMember(readBook: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {
   return createObjectMember(BOOK, ({ run, writeFrame }) => {
-    const book = of(run);
+    const book = readBook(run);
     return book && createBookSource(book, { identifiers: run.identifiers, writeFrame });
   });
 }

@@ -123,7 +123,10 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
           to,
         })
       : openMarketOn({ market, calendars, code: universe.calendar });
-  const asked = selectKnownColumns(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
+  const requestedColumns = selectKnownColumns(
+    universe.kind === 'names' ? universe.identifiers : universe.held(),
+    sm.columnOf,
+  );
   const window = {
     sm,
     growth: computeGrowth(sm, terms),
@@ -131,7 +134,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
     from: from === null ? 0 : findFirstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, to),
   };
-  return createReturnSource(window, asked);
+  return createReturnSource(window, requestedColumns);
 }
 
 /**
@@ -165,8 +168,10 @@ export function createSecurityDays(
   calendars: Calendars,
   { identifiers, estimator, from, to }: SecurityDays,
 ): SessionMarket {
-  const wanted = new Set(identifiers);
-  const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
+  const selectedIdentifiers = new Set(identifiers);
+  const columns = market.identifiers.flatMap((identifier, column) =>
+    selectedIdentifiers.has(identifier) ? [column] : [],
+  );
   const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
   return alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
 }

@@ -67,11 +67,15 @@ export function writeExportedModel({ date, names, matrix, factors }: ExportedMod
       return row;
     });
   } else {
-    const { factors: own, exposures, covariance, specific } = factors;
-    const K = own.length;
-    const createRowReader = (of: Float64Array) => (i: number) => of.subarray(i * K, (i + 1) * K);
-    writeFrame(json, { name: 'exposures', index: names, columns: own }, createRowReader(exposures));
-    writeFrame(json, { name: 'factor_covariance', index: own, columns: own }, createRowReader(covariance));
+    const { factors: factorNames, exposures, covariance, specific } = factors;
+    const K = factorNames.length;
+    const createRowReader = (packed: Float64Array) => (i: number) => packed.subarray(i * K, (i + 1) * K);
+    writeFrame(json, { name: 'exposures', index: names, columns: factorNames }, createRowReader(exposures));
+    writeFrame(
+      json,
+      { name: 'factor_covariance', index: factorNames, columns: factorNames },
+      createRowReader(covariance),
+    );
     json.raw(`,"specific_variances":${toCanonicalJson(groupByName(names, specific))}`);
   }
   json.raw('}');
@@ -109,7 +113,7 @@ export function encodeRiskModel(
     return row;
   });
   const volatilities = computeVolatilities(matrix);
-  const rest = {
+  const summary = {
     ...body,
     asset_ids: assetIds,
     volatilities: groupByName(assetIds, volatilities),
@@ -117,7 +121,7 @@ export function encodeRiskModel(
   };
   const schema = new Schema(
     [new Field('asset_id', new Utf8(), false), ...assetIds.map((assetId) => new Field(assetId, new Float64(), false))],
-    new Map([['body', toCanonicalJson(rest)]]),
+    new Map([['body', toCanonicalJson(summary)]]),
   );
   const children: Data[] = [
     vectorFromArray([...assetIds], new Utf8()).data[0]!,

@@ -29,7 +29,7 @@ export function createRiskValidationView(
     intensity_method,
     half_life,
   } = settings;
-  const shown = portfolios.map(createPortfolioView);
+  const portfolioViews = portfolios.map(createPortfolioView);
   return {
     model_id: modelId,
     settings: {
@@ -50,8 +50,8 @@ export function createRiskValidationView(
     end: formatDay(days.at(-1)!.until),
     forecasts: days.length,
     skipped,
-    families: PORTFOLIO_FAMILIES.flatMap((family) => createFamilyViews(family, shown)),
-    portfolios: shown,
+    families: PORTFOLIO_FAMILIES.flatMap((family) => createFamilyViews(family, portfolioViews)),
+    portfolios: portfolioViews,
     by_date: groupByDate(days),
   };
 }
@@ -83,12 +83,13 @@ function createPortfolioView({ family, number, ...one }: PortfolioValidation): P
 }
 
 function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
-  const portfolios = all.filter((one) => one.family === family);
+  const portfolios = all.filter((portfolio) => portfolio.family === family);
   if (portfolios.length === 0) return [];
-  const computeAverage = (of: (one: PortfolioView) => number): number => computeMean(Float64Array.from(portfolios, of));
-  const computeKnownMean = (of: (one: PortfolioView) => number | null): number | null => {
-    const known = portfolios.flatMap((one) => of(one) ?? []);
-    return known.length < portfolios.length ? null : computeMean(Float64Array.from(known));
+  const computeAverage = (readValue: (portfolio: PortfolioView) => number): number =>
+    computeMean(Float64Array.from(portfolios, readValue));
+  const computeKnownMean = (readValue: (portfolio: PortfolioView) => number | null): number | null => {
+    const knownValues = portfolios.flatMap((portfolio) => readValue(portfolio) ?? []);
+    return knownValues.length < portfolios.length ? null : computeMean(Float64Array.from(knownValues));
   };
   return [
     {
@@ -96,9 +97,9 @@ function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[
       portfolios: portfolios.length,
       share_in_band: computeAverage(({ in_band: isIn }) => (isIn ? 1 : 0)),
       bias: computeAverage(({ bias }) => bias),
-      q_statistic: computeKnownMean((one) => one.q_statistic),
+      q_statistic: computeKnownMean((portfolio) => portfolio.q_statistic),
       qlike: computeAverage(({ qlike }) => qlike),
-      mean_rolling_deviation: computeKnownMean((one) => one.mean_rolling_deviation),
+      mean_rolling_deviation: computeKnownMean((portfolio) => portfolio.mean_rolling_deviation),
     },
   ];
 }
@@ -107,16 +108,16 @@ function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[
 const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
 function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
-  const shown = PORTFOLIO_FAMILIES.filter((family) =>
+  const shownFamilies = PORTFOLIO_FAMILIES.filter((family) =>
     days.some(({ tried }) => tried.some((forecastOutcome) => forecastOutcome.family === family)),
   );
-  const single = SINGLE.filter((family) => shown.includes(family));
+  const single = SINGLE.filter((family) => shownFamilies.includes(family));
   return {
     index: days.map(({ day }) => formatDay(day)),
     columns: [
       'names',
       ...single.flatMap((family) => [`${family}_forecast`, `${family}_return`]),
-      ...shown.map((family) => `${family}_standardised`),
+      ...shownFamilies.map((family) => `${family}_standardised`),
     ],
     data: days.map(({ names, tried }) => [
       names,
@@ -124,7 +125,7 @@ function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'
         const forecastOutcome = tried.find((forecast) => forecast.family === family);
         return [forecastOutcome?.forecast ?? null, forecastOutcome?.outcome ?? null];
       }),
-      ...shown.map((family) =>
+      ...shownFamilies.map((family) =>
         computeRootMeanSquare(tried.filter((forecastOutcome) => forecastOutcome.family === family)),
       ),
     ]),

@@ -30,9 +30,14 @@ export function runEffects(columns: RunColumns): RunEffect[] {
     const cash = whole.get(key)?.cash;
     whole.delete(key);
     paid.delete(key);
-    const own = { ...effect, special, income };
+    const securityEffect = { ...effect, special, income };
     const isOther = cash !== undefined || onShort !== income;
-    return { name, at, effect: own, onShort: isOther ? { ...own, cash: cash ?? effect.cash, income: onShort } : own };
+    return {
+      name,
+      at,
+      effect: securityEffect,
+      onShort: isOther ? { ...securityEffect, cash: cash ?? effect.cash, income: onShort } : securityEffect,
+    };
   });
   const otherRunEffects = Array.from(paid.values(), ({ name, at, special, income, onShort }): RunEffect => {
     const effect = { ...NO_EFFECT, special, income };

@@ -104,34 +104,34 @@ export function readWindow(
   const before = openPanelRows(columns, 'before', events);
   const eventCosts = header.has_costs ? openPanelRows(columns, 'eventCosts', events) : null;
   const width = columns.has('ownParts') ? header.parts!.length : 0; // the parts in the header and their returns are stored together
-  const own = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
+  const ownParts = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
   const growth = new Float64Array(H).fill(1);
-  const came = new Uint8Array(H);
+  const isNew = new Uint8Array(H);
   const parts = new Float64Array(H);
   const transfers = createTransferReader(columns, from);
   const keptOn = listUnchangedWeights(columns);
   let event = firstEvent;
   return {
     growth,
-    came,
+    came: isNew,
     weightsAt: (period) => weights.at(from + period),
     contributionsOf(period) {
       const position = from + period + 1;
       while (event < endEvent && eventAt[event]! < position) event++;
       const hasEvent = event < endEvent && eventAt[event] === position;
-      const held = weights.at(position - 1);
+      const heldWeights = weights.at(position - 1);
       const after = weights.next();
       const drifted = hasEvent ? before.at(event) : after;
-      const drift = { held, drifted, factor: gross[period + 1]!, kept: keptOn.get(position) ?? 1 };
+      const drift = { held: heldWeights, drifted, factor: gross[period + 1]!, kept: keptOn.get(position) ?? 1 };
       if (follow) contributeAndGrow(parts, growth, drift);
       else computeContributions(parts, drift);
       transfers.addTo(parts, position, follow ? { growth, ...drift } : null);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
-      if (hasEvent) markHoldings(came, drifted);
-      if (position === to) markHoldings(came, after);
+      if (hasEvent) markHoldings(isNew, drifted);
+      if (position === to) markHoldings(isNew, after);
       return parts;
     },
-    partsOf: (period) => own.subarray((period + 1) * width, (period + 2) * width),
+    partsOf: (period) => ownParts.subarray((period + 1) * width, (period + 2) * width),
     costOf: (period) => costs[period + 1]! / value[period]!,
   };
 }
@@ -174,7 +174,7 @@ interface Transfers {
    * Adds the earnings of securities other than price changes in the period that ends at a date. Adds them to the growth
    * of the securities as well if it is given.
    */
-  addTo(parts: Float64Array, at: number, growth: GrownSecurities | null): void;
+  addTo(parts: Float64Array, offset: number, growth: GrownSecurities | null): void;
 }
 
 interface GrownSecurities extends DriftedWeights {
@@ -211,6 +211,6 @@ function correctGrowth(
 }
 
 /** Marks the securities with a weight. */
-function markHoldings(came: Uint8Array, weights: Float64Array): void {
-  for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) came[i] = 1;
+function markHoldings(isNew: Uint8Array, weights: Float64Array): void {
+  for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) isNew[i] = 1;
 }

@@ -2,7 +2,7 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 
 /** Formats a benchmark statement as Markdown. */
 export function formatStatement(statement: BenchmarkStatement): string {
-  const { index_id: id, name, generated_at: at, version, purpose, calendar, inputs, review, publication } = statement;
+  const { index_id: id, name, generated_at: date, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;
   const sections: readonly (readonly [string, readonly string[]])[] = [
     ['Purpose', [purpose ?? 'The definition has no description.']],
@@ -51,7 +51,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       ({ name: title, version: number, text }) => [`Procedure: ${title} (version ${number})`, [text]] as const,
     ),
   ];
-  const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${at.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
+  const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${date.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
   return head + sections.map(([title, lines]) => `\n## ${title}\n\n${lines.join('\n')}\n`).join('');
 }
 
@@ -66,11 +66,11 @@ function formatJudgement({
   reason,
   ...agreement
 }: Judgement): string {
-  const why = `${reason ?? 'No reason was given.'}${formatAgreement(agreement)}`;
-  if (action !== 'waive') return `${action}. ${why}`;
-  const of = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
+  const reasonText = `${reason ?? 'No reason was given.'}${formatAgreement(agreement)}`;
+  if (action !== 'waive') return `${action}. ${reasonText}`;
+  const subject = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
   const messages = findings.map(({ index_id: on, message }) => `${on}: ${message}`);
-  return [`accepted ${check} of ${of}.`, ...messages, why].join(' ');
+  return [`accepted ${check} of ${subject}.`, ...messages, reasonText].join(' ');
 }
 
 const formatAgreement = ({

@@ -47,6 +47,10 @@ function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFig
 function traceOf(days: Int32Array, level: Float64Array): RunFigures['trace'] {
   const last = level.length - 1;
   const count = Math.floor(Math.min(last, estimatePeriodsPerYear(days)) / TRACE_STEP);
-  const shown = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);
-  return { index: shown.map((t) => formatDay(days[t]!)), data: shown.map((t) => level[t]!), name: 'level' };
+  const shownPositions = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);
+  return {
+    index: shownPositions.map((t) => formatDay(days[t]!)),
+    data: shownPositions.map((t) => level[t]!),
+    name: 'level',
+  };
 }

@@ -60,8 +60,8 @@ export function readPositiveWeights(columns: RunColumns, asOf: string | null): H
  * @param days days of the run
  */
 export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
-  const own = parseValidDay(date);
-  return findDateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
+  const rebalanceDay = parseValidDay(date);
+  return findDateInForce({ date: rebalanceDay, session: at < 0 ? rebalanceDay : days[at]! }, asOf);
 }
 
 /** Risk of the held weights and its contributions by security. */

@@ -18,24 +18,27 @@ export interface YearEndSectors {
 export function computeYearEndSectors(columns: RunColumns, years: number): YearEndSectors {
   const all = columns.i32('days');
   const last = all.length - 1;
-  const shown = Array.from(all.keys())
+  const yearEnds = Array.from(all.keys())
     .filter(
       (position) => position === last || toCivilDate(all[position]!).year !== toCivilDate(all[position + 1]!).year,
     )
     .slice(-years);
-  return { dates: shown.map((position) => formatDay(all[position]!)), sectors: computeSectorWeights(columns, shown) };
+  return {
+    dates: yearEnds.map((position) => formatDay(all[position]!)),
+    sectors: computeSectorWeights(columns, yearEnds),
+  };
 }
 
 /**
  * Returns the weight of each sector on given dates of a run.
- * @param shown positions of the dates, ascending
+ * @param positions positions of the dates, ascending
  */
-export function computeSectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
+export function computeSectorWeights(columns: RunColumns, positions: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
-  const days = Array.from(shown, (position) => all[position]!);
+  const days = Array.from(positions, (position) => all[position]!);
   const { sectors } = readStoredLabels(columns);
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
-  const side = runSide(columns, shown);
+  const side = runSide(columns, positions);
   const bySector = createSideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
   const sums = sumGroups(bySector, side, days);
   const groups = computeWeightsByGroup(sums, null, { dates: days.length, groups: Infinity });

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { practiseJob } from '#cli/practice.js';
+import { createPracticeSettings, runPracticeJobs } from '#cli/practice.js';
 import { findMemoryLimit, limitMemory } from '#kernels/memory/paged-memory.js';
 
 test('practice jobs succeed, leave no file, and leave the memory limit of the process unchanged', async () => {
@@ -10,11 +10,16 @@ test('practice jobs succeed, leave no file, and leave the memory limit of the pr
   const limit = { panelBytes: 123_456_789, folder: home };
   const restoreLimit = limitMemory(limit);
   try {
-    await practiseJob(home); // It throws if a job fails.
+    await runPracticeJobs({ home, numerics: 'auto' }); // It throws if a job fails.
     expect(findMemoryLimit()).toEqual(limit);
     expect(await readdir(join(home, 'scratch'))).toEqual([]);
   } finally {
     restoreLimit();
     await rm(home, { recursive: true });
   }
+});
+
+test('practice jobs run on the engine of the service, in a folder of its home', () => {
+  const settings = createPracticeSettings({ home: '/srv/divisor', numerics: 'wasm' });
+  expect([settings.numerics, settings.home]).toEqual(['wasm', '/srv/divisor/scratch/practice']);
 });

@@ -24,10 +24,17 @@ interface DeliveriesInput {
 /** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
 export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Messages {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
-  const places = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const post = createPost({ places, secrets, now, userAgent: `divisor/${buildVersion()}` });
+  const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
+  const post = createPost({ places: destinations, secrets, now, userAgent: `divisor/${buildVersion()}` });
   const isShared = settings.artifacts !== undefined;
   const clock = { ...systemClock, now };
-  const deliveries = createDeliveries({ documents, places, send: createSend(post), clock, log, isShared });
-  return { deliveries, callbacks: { places, post } };
+  const deliveries = createDeliveries({
+    documents,
+    places: destinations,
+    send: createSend(post),
+    clock,
+    log,
+    isShared,
+  });
+  return { deliveries, callbacks: { places: destinations, post } };
 }

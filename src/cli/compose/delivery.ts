@@ -14,7 +14,7 @@ import type { Core } from './core.js';
 export function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {
   const { smtpUrl: url, smtpFrom: from } = settings;
   const mailServer = url === undefined || from === undefined ? undefined : { url, from };
-  const places = createDeliveryDestinations({
+  const destinations = createDeliveryDestinations({
     roots: settings.deliveryRoots,
     hosts: settings.deliveryHosts,
     buckets: settings.deliveryBuckets,
@@ -23,16 +23,16 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
     mailDomains: settings.mailDomains,
     bucketService: (region) => selectBucketService(settings, region),
   });
-  const clients = createClients({ documents, secrets, places });
+  const clients = createClients({ documents, secrets, places: destinations });
   const records = createDeliveryRecords(documents);
-  const senders = createSenders({ places, post: callbacks.post, mailServer });
-  const deliver = createDeliverFiles({ senders, places, artifacts });
+  const senders = createSenders({ places: destinations, post: callbacks.post, mailServer });
+  const deliver = createDeliverFiles({ senders, places: destinations, artifacts });
   return { clients, records, deliver, handlers: createClientHandlers(clients, records, removals) };
 }
 
 function selectBucketService(settings: Settings, region: string | null): BucketService {
   const aws = selectAwsSettings(settings);
   const chosen = chooseKeys(aws);
-  const place = region ?? chosen.region;
-  return { region: place, keys: chosen.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', place) };
+  const bucketRegion = region ?? chosen.region;
+  return { region: bucketRegion, keys: chosen.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
 }

@@ -77,7 +77,7 @@ export function composeIndices(core: JobComponents, removals: Removals) {
     calendarViews,
     scheduleOf,
     schedulesOn: createScheduleReader,
-    prepare: templates.prepare,
+    listTemplateChecks: templates.listChecks,
     handlers: {
       ...createCalendarHandlers(calendarViews),
       ...createEventHandlers(createEvents({ documents, calendars, scheduleOf, today: getToday }), getToday),

@@ -130,12 +130,12 @@ function listDatabases(
 /** Resolves the folders of stores that processes share; a document contains the folder in the home that created it. */
 function resolveSharedFolders(root: string): ManagedFolders {
   const folders = createManagedFolders(root);
-  const here = (folder: string): string => join(root, basename(folder));
+  const locateFolder = (folder: string): string => join(root, basename(folder));
   return {
     ...folders,
-    remove: (folder, datasetId) => folders.remove(here(folder), datasetId),
-    discardFailed: (folder, datasetId, failure) => folders.discardFailed(here(folder), datasetId, failure),
-    sweep: (named) => folders.sweep(new Set([...named].map(here))),
+    remove: (folder, datasetId) => folders.remove(locateFolder(folder), datasetId),
+    discardFailed: (folder, datasetId, failure) => folders.discardFailed(locateFolder(folder), datasetId, failure),
+    sweep: (folderNames) => folders.sweep(new Set([...folderNames].map(locateFolder))),
   };
 }
 

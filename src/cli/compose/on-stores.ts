@@ -17,8 +17,9 @@ export function addStoreOfCall(jobs: JobSystem): JobSystem {
       const storeId = getCallMarket()?.identity.datasetId;
       if (storeId === undefined) return jobs.submit(submission);
       const { payload, request } = submission;
-      const shown = typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;
-      return jobs.submit({ ...submission, payload: { ...payload, on_store: storeId }, request: shown });
+      const requestOnStore =
+        typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;
+      return jobs.submit({ ...submission, payload: { ...payload, on_store: storeId }, request: requestOnStore });
     },
   };
 }

@@ -50,8 +50,8 @@ export function composeDatasets(core: Core, removals: Removals) {
 /** Returns the limits that health reports. Other nodes may claim a job once the lease of its node has expired. */
 function createLimits(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
-  const own = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
-  const limits = { ...LIMITS, ...own, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
+  const nodeLimits = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
+  const limits = { ...LIMITS, ...nodeLimits, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
   return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 

@@ -34,10 +34,10 @@ interface ServiceStoreInput {
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
   const database = readDatabase(settings);
   // A worker reads from the connection of its heartbeat; no request waits for it.
-  const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
+  const roleDatabase = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({
     home,
-    database: heard,
+    database: roleDatabase,
     artifacts: readArtifactLocation(settings),
     isReadOnly: settings.readOnly,
     versionLimits: {
@@ -46,8 +46,8 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
     },
     hashApart: (bytes) => (bytes < THREAD_HASH_BYTES_MIN ? undefined : loadSystemSha256()),
     onClaim({ place, storeId, isMade }: StoreClaim) {
-      const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a results storage';
-      log.warn({ place, store_id: storeId }, `${taken} for its results`);
+      const sentence = isMade ? 'the database now owns a new folder' : 'the database now owns a results storage';
+      log.warn({ place, store_id: storeId }, `${sentence} for its results`);
     },
     onPlace(fault) {
       if (fault === undefined) log.info('the results storage is available again');

@@ -98,7 +98,7 @@ export function parseFailingCodes(flags: FlagValues): readonly FindingCode[] {
   const codes = flags.text('fail-on')?.split(',') ?? [];
   return codes.map((word) => {
     const text = word.trim();
-    const code = FINDING_CODES.find((known) => known === text);
+    const code = FINDING_CODES.find((findingCode) => findingCode === text);
     if (code === undefined)
       throw new UsageError(
         `--fail-on: no finding has the code ${text}.${suggestName(text, FINDING_CODES) || ' See the guide page on codes, for example PARTIAL_DATE.'}`,

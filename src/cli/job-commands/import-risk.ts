@@ -47,7 +47,11 @@ export const importRisk: JobCommand<RiskModelImportResult> = {
     [
       `${model_id} over ${assets} securities${factors.length === 0 ? '' : ` and ${factors.length} factors`}`,
       formatTable(
-        dates.map(({ date, assets: own, repaired }) => [date, `${own} securities`, repaired ? 'repaired' : '']),
+        dates.map(({ date, assets: securities, repaired }) => [
+          date,
+          `${securities} securities`,
+          repaired ? 'repaired' : '',
+        ]),
       ),
       ...findings.map(({ message }) => message),
     ].join('\n'),

@@ -169,8 +169,8 @@ function mergeMappingAnswers(
   { adjustment, ...said }: MappingAnswers,
 ): Omit<Terms, 'tables'> {
   const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
-  const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
-  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service validates it
+  const { mapping, adjustment: readAdjustment } = isReading ? read : { mapping: read, adjustment: undefined };
+  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? readAdjustment }; // the service validates it
 }
 
 /** Returns the error for faulty rows, which no answer about the mapping can correct. */

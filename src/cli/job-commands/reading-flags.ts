@@ -46,11 +46,11 @@ function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
 
 /** Collects the answers of the flags; omits members without a flag. @throws UsageError */
 export function readMappingAnswers(flags: FlagValues): MappingAnswers {
-  const given = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
+  const readingFlags = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
     const text = flags.text(formatFlag(field));
     return text === undefined ? [] : [[field, parseValue(field, text)] as const];
   });
-  return Object.fromEntries(given) as MappingAnswers; // the schema of each member parsed its value
+  return Object.fromEntries(readingFlags) as MappingAnswers; // the schema of each member parsed its value
 }
 
 /** Parses the text of a member; `none` means null if the member is nullable. */
@@ -62,12 +62,12 @@ function parseValue(field: string, text: string): unknown {
   if (!(schema instanceof z.ZodRecord)) return text;
   return Object.fromEntries(
     text.split(',').map((pair) => {
-      const at = pair.indexOf('=');
-      if (at < 1)
+      const separator = pair.indexOf('=');
+      if (separator < 1)
         throw new UsageError(
           `--${formatFlag(field)} must be pairs separated by commas, for example CLOSE=Last, not ${JSON.stringify(pair)}`,
         );
-      return [pair.slice(0, at), pair.slice(at + 1)];
+      return [pair.slice(0, separator), pair.slice(separator + 1)];
     }),
   );
 }

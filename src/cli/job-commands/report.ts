@@ -29,9 +29,9 @@ export const report: JobCommand<Render> = {
     if (run !== undefined && index === undefined) throw new UsageError('--run-id requires --index ID');
     const ids = index?.split(',') ?? [];
     if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id requires --index with one ID');
-    const shown = ids.length > 1 ? { index_ids: ids } : { index_id: index };
+    const subject = ids.length > 1 ? { index_ids: ids } : { index_id: index };
     const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
-    return { job: await client.call('renderReport', { body: { template_id, ...shown, ...runs } }) };
+    return { job: await client.call('renderReport', { body: { template_id, ...subject, ...runs } }) };
   },
   show: (render) => formatMembers(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
   ending: '.pdf',

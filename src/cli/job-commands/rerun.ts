@@ -32,11 +32,11 @@ export const rerun: JobCommand<RerunView> = {
   show(view) {
     const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
     const rerunRows = changed.slice(0, LISTED_ROWS_MAX);
-    const left = view.stored + view.refused - rerunRows.length;
+    const unlistedCount = view.stored + view.refused - rerunRows.length;
     const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
     if (rerunRows.length === 0) return counts;
     const rows = rerunRows.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
-    return `${formatTable([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;
+    return `${formatTable([HEADER, ...rows])}${unlistedCount > 0 ? `  and ${unlistedCount} more: --json lists up to 2,000\n` : ''}${counts}`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: HEADER, rows: rows.map(listCells) }),

@@ -29,10 +29,10 @@ export const study: JobCommand<StudyView> = {
     return { job: await client.call('startStudy', { query: readJobQuery(flags), body }) };
   },
   show({ rows, runs, solved, refused }) {
-    const shown = rows.slice(0, LISTED_ROWS_MAX).map((row) => listCells(row).map((cell) => String(cell ?? '-')));
-    const left = runs - shown.length;
-    const more = left > 0 ? `  and ${left} more: --csv lists up to 2,000\n` : '';
-    return `${formatTable([HEADER, ...shown])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
+    const listedRows = rows.slice(0, LISTED_ROWS_MAX).map((row) => listCells(row).map((cell) => String(cell ?? '-')));
+    const unlistedCount = runs - listedRows.length;
+    const more = unlistedCount > 0 ? `  and ${unlistedCount} more: --csv lists up to 2,000\n` : '';
+    return `${formatTable([HEADER, ...listedRows])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: HEADER, rows: rows.map(listCells) }),

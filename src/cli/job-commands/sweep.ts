@@ -106,7 +106,7 @@ function toRequest(file: string, value: unknown): SweepRequest {
   return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service validates the grid or request.
 }
 
-function formatRanking({ rows, rank_by }: SweepView, shown: number): string {
+function formatRanking({ rows, rank_by }: SweepView, rowsMax: number): string {
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
   const header = [
@@ -115,10 +115,10 @@ function formatRanking({ rows, rank_by }: SweepView, shown: number): string {
     ...metrics.map((name) => alignRight(name.replaceAll('_', ' '))),
     alignRight('deflated'),
   ];
-  const left = rows.length - shown;
+  const unlistedCount = rows.length - rowsMax;
   return (
-    formatTable([header, ...rows.slice(0, shown).map((row) => listCells(row, pointers, metrics))]) +
-    (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '')
+    formatTable([header, ...rows.slice(0, rowsMax).map((row) => listCells(row, pointers, metrics))]) +
+    (unlistedCount > 0 ? `  and ${unlistedCount} more: --rows ${rows.length} shows them\n` : '')
   );
 }
 

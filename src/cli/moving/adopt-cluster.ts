@@ -32,12 +32,16 @@ export interface Adoption {
  */
 export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
-    const place = readArtifactLocation(settings)!; // readHomeCommand requires the location together with the database
-    const storeId = await takeOverStore(documents, place, { ...options, identity: documents.identity });
+    const location = readArtifactLocation(settings)!; // readHomeCommand requires the location together with the database
+    const storeId = await takeOverStore(documents, location, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
-      const named = [...(await documents.referencedArtifacts())];
-      return { store_id: storeId, named: named.length, missing: await files.artifacts.restore(named) };
+      const referencedArtifacts = [...(await documents.referencedArtifacts())];
+      return {
+        store_id: storeId,
+        named: referencedArtifacts.length,
+        missing: await files.artifacts.restore(referencedArtifacts),
+      };
     } finally {
       await close();
     }
@@ -82,9 +86,9 @@ async function copyNamedDocuments(documents: DatabaseDocuments, move: FileMove):
 
 /** Runs work with the documents of the settings' database. @throws StartRefusal 75 while a service uses the database, 78 without a database and a results location */
 async function runWithDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
-  const place = { url: settings.database!, migrate: false, moves: 'from' as const };
+  const access = { url: settings.database!, migrate: false, moves: 'from' as const };
   const documents = await openDatabaseDocuments({
-    place,
+    place: access,
     onFailure(cause) {
       throw cause;
     },

@@ -84,8 +84,8 @@ async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders
 
 /** Lists the files of a draft with their hashes, except the lock of its documents. */
 async function listFilesBelow(draft: string): Promise<BackupFile[]> {
-  const aside = join(draft, 'documents', 'lock.mdb');
-  await rename(aside, `${draft}.lock`).catch(() => {});
+  const lockFile = join(draft, 'documents', 'lock.mdb');
+  await rename(lockFile, `${draft}.lock`).catch(() => {});
   await rm(`${draft}.lock`, { force: true });
   const entries = await readdir(draft, { recursive: true, withFileTypes: true });
   const files: BackupFile[] = [];

@@ -69,19 +69,19 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Co
       if ('unreadable' in document) unreadable.push(document.id);
       else storedDocuments.push(document);
     }
-    const written = [];
+    const writtenDocuments = [];
     for (const document of storedDocuments) {
       const body = files === undefined ? document.body : await files.take(kind, document);
       clock.ms = Date.parse(document.updatedAt); // The store reads the clock when the transaction begins.
       const isSame = body === document.body;
-      written.push(
+      writtenDocuments.push(
         write(target, kind, { ...document, body }).then((etag) => ({
           id: document.id,
           etag: isSame ? document.etag : etag,
         })),
       );
     }
-    for (const { id, etag } of await Promise.all(written)) await assertSame(target, { kind, id, etag });
+    for (const { id, etag } of await Promise.all(writtenDocuments)) await assertSame(target, { kind, id, etag });
   }
   return { kind, copied: ids.length - unreadable.length, unreadable };
 }

@@ -29,14 +29,14 @@ export interface FileMove {
 
 /** @param isAgain true if an interrupted move may have left files in `to` */
 export async function createFileMove(from: FileLocation, to: FileLocation, isAgain = false): Promise<FileMove> {
-  const seen = new Set<string>();
+  const movedNames = new Set<string>();
   const damaged: string[] = [];
   let bytes = 0;
   const put = await getWriter(to);
 
   async function copyArtifact(ref: ArtifactRef): Promise<void> {
-    if (seen.has(ref.name)) return;
-    seen.add(ref.name);
+    if (movedNames.has(ref.name)) return;
+    movedNames.add(ref.name);
     const path = await readPath(from, ref.name).catch(() => undefined);
     const result = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
     if (result === undefined || result.sha256 !== ref.sha256) return void damaged.push(ref.name);
@@ -59,7 +59,7 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
     copy,
     damaged,
     get count() {
-      return seen.size;
+      return movedNames.size;
     },
     get bytes() {
       return bytes;
@@ -67,23 +67,23 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
   };
 }
 
-const readPath = async (place: FileLocation, name: string): Promise<string> =>
-  place.kind === 'home' ? join(place.folders.artifacts, name) : place.artifacts.file({ name });
+const readPath = async (location: FileLocation, name: string): Promise<string> =>
+  location.kind === 'home' ? join(location.folders.artifacts, name) : location.artifacts.file({ name });
 
-async function removeFrom(place: FileLocation, name: string): Promise<void> {
-  if (place.kind === 'shared') return place.artifacts.remove([name]);
-  await removeFiles(place.folders.artifacts, [name]);
+async function removeFrom(location: FileLocation, name: string): Promise<void> {
+  if (location.kind === 'shared') return location.artifacts.remove([name]);
+  await removeFiles(location.folders.artifacts, [name]);
 }
 
 type PutFile = (name: string, path: string) => Promise<FileDigest>;
 
-async function getWriter(place: FileLocation): Promise<PutFile> {
-  if (place.kind === 'home') {
-    const { artifacts, stores } = place.folders;
+async function getWriter(location: FileLocation): Promise<PutFile> {
+  if (location.kind === 'home') {
+    const { artifacts, stores } = location.folders;
     for (const folder of [artifacts, stores]) await mkdir(folder, { recursive: true, mode: 0o700 });
     return (name, path) => copyFlushed(path, join(artifacts, name));
   }
-  const writer = openArtifactWriter(place.artifacts.destination);
+  const writer = openArtifactWriter(location.artifacts.destination);
   return async (name, path) => (await writer.write([{ name, bytes: await readFile(path) }]))[0]!; // one digest per file
 }
 

@@ -61,8 +61,12 @@ export async function openDatabaseLocation(
   clock: CopyClock,
   isTarget: boolean,
 ): Promise<OpenLocation> {
-  const place = { url: settings.database!, migrate: isTarget, moves: isTarget ? ('into' as const) : ('from' as const) };
-  const documents = await openDatabaseDocuments({ ...createEngineOptions(clock), place });
+  const access = {
+    url: settings.database!,
+    migrate: isTarget,
+    moves: isTarget ? ('into' as const) : ('from' as const),
+  };
+  const documents = await openDatabaseDocuments({ ...createEngineOptions(clock), place: access });
   try {
     clock.ms = Date.now();
     const artifacts = readArtifactLocation(settings);
@@ -169,6 +173,6 @@ export async function openHomeLocation(path: string, clock: CopyClock, isTarget:
 
 /** Moves the documents of a home aside, because a home with documents is not served with those of a database. */
 async function moveAside({ path, documents }: HomeFolders): Promise<void> {
-  const aside = `${path}/documents-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
-  await rename(documents, aside);
+  const backupFolder = `${path}/documents-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
+  await rename(documents, backupFolder);
 }

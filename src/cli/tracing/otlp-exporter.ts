@@ -94,13 +94,13 @@ function createSampler({ traceSampler, traceRatio }: TraceSettings): (traceId: s
 function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
   const post = url.startsWith('https:') ? httpsRequest : httpRequest;
   const length = { 'content-length': String(Buffer.byteLength(body)) };
-  const answered = new Promise<string | undefined>((done, fail) => {
+  const answered = new Promise<string | undefined>((resolve, fail) => {
     const options = { method: 'POST', headers: { ...headers, ...length }, signal: AbortSignal.timeout(TIMEOUT_MS) };
     const request = post(url, options, (response) => {
       const { statusCode = 0 } = response;
       const isAccepted = statusCode >= 200 && statusCode < 300;
       response.on('error', fail);
-      response.on('end', () => done(isAccepted ? undefined : `status ${statusCode}`));
+      response.on('end', () => resolve(isAccepted ? undefined : `status ${statusCode}`));
       response.resume();
     });
     request.on('error', fail);

@@ -97,8 +97,8 @@ export const parsePairs = (text: string): Readonly<Record<string, string>> =>
       .split(',')
       .filter((pair) => pair !== '')
       .map((pair) => {
-        const at = pair.indexOf('=');
-        return [pair.slice(0, at).trim(), decode(pair.slice(at + 1).trim())];
+        const separator = pair.indexOf('=');
+        return [pair.slice(0, separator).trim(), decode(pair.slice(separator + 1).trim())];
       }),
   );
 

@@ -192,8 +192,8 @@ export const performance = createViewCommand({
     }),
   records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: relative }) {
     const { tracking_difference, tracking_error, ...own } = metrics;
-    const listFigures = (of: Readonly<Record<string, number | null>>, against: string | null) =>
-      Object.entries(of).map(([figure, value]) => ({ figure, value, against }));
+    const listFigures = (figures: Readonly<Record<string, number | null>>, against: string | null) =>
+      Object.entries(figures).map(([figure, value]) => ({ figure, value, against }));
     return [
       ...listFigures({ ...own, ...statistics }, null),
       ...listFigures({ tracking_difference, tracking_error }, index),

@@ -37,12 +37,12 @@ export const view = createViewCommand({
   ],
   notes: 'The command shows the rows of the first table of the response. --out writes the whole response as JSON.',
   async ask(client, [name = '', index_id = ''], flags) {
-    const known = await listOperations();
-    const operation = known.get(name);
+    const operations = await listOperations();
+    const operation = operations.get(name);
     if (operation === undefined)
-      throw new UsageError(`Unknown view ${name}; the views are ${[...known.keys()].toSorted().join(', ')}.`);
-    const given = parseParameters(flags.text('with') ?? '');
-    const { date, identifier, ...query } = given;
+      throw new UsageError(`Unknown view ${name}; the views are ${[...operations.keys()].toSorted().join(', ')}.`);
+    const parameterValues = parseParameters(flags.text('with') ?? '');
+    const { date, identifier, ...query } = parameterValues;
     const params = {
       index_id,
       ...(date === undefined ? {} : { date }),
@@ -60,9 +60,10 @@ function parseParameters(text: string): Readonly<Record<string, string>> {
   const parts = text.split(',').filter((part) => part !== '');
   return Object.fromEntries(
     parts.map((part) => {
-      const at = part.indexOf('=');
-      if (at < 1) throw new UsageError(`--with takes NAME=VALUE pairs, separated by commas; ${part} has no name.`);
-      return [part.slice(0, at), part.slice(at + 1)];
+      const separator = part.indexOf('=');
+      if (separator < 1)
+        throw new UsageError(`--with takes NAME=VALUE pairs, separated by commas; ${part} has no name.`);
+      return [part.slice(0, separator), part.slice(separator + 1)];
     }),
   );
 }

@@ -25,9 +25,9 @@ export function formatFacts(facts: Approval['facts']): string[] {
       return [
         `${formatCount(facts.total, 'finding')}:`,
         ...facts.findings.map(({ index_id: index, message, measure }) => {
-          const found =
+          const matches =
             measure && ` (${formatFigure(measure.value)}, limit ${formatFigure(measure.limit)} ${measure.unit})`;
-          return `  ${index}: ${message}${found ?? ''}`;
+          return `  ${index}: ${message}${matches ?? ''}`;
         }),
         `Reason: ${facts.reason}`,
       ];
@@ -71,10 +71,10 @@ function formatAmendFacts({ deletes, index_id: id, changes }: FactsOf<'amend'>):
 }
 
 function formatActionFacts({ decision, terms, differences, effects }: FactsOf<'action'>): string[] {
-  const given = Object.entries(terms).filter(([, value]) => value !== null);
+  const presentTerms = Object.entries(terms).filter(([, value]) => value !== null);
   return [
     `Decision: ${decision}`,
-    `Terms: ${given.map(([name, value]) => `${name} ${value}`).join(', ')}`,
+    `Terms: ${presentTerms.map(([name, value]) => `${name} ${value}`).join(', ')}`,
     ...differences,
     ...effects.map(
       ({ index_id: id, state, ...effect }) =>

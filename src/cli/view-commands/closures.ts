@@ -65,5 +65,5 @@ export const recordClosures = createViewCommand({
   ],
 });
 
-const formatDates = (what: string, dates: readonly string[]): string[] =>
-  dates.length === 0 ? [] : [`${what}: ${dates.join(', ')}.`];
+const formatDates = (label: string, dates: readonly string[]): string[] =>
+  dates.length === 0 ? [] : [`${label}: ${dates.join(', ')}.`];

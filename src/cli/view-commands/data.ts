@@ -173,8 +173,8 @@ interface RefreshBody {
   readonly fail_on: FindingCode[];
 }
 
-const isSame = (asked: unknown, body: RefreshBody): boolean => {
-  const { full, until, dry_run: isTrial, fail_on: failOn } = asked as Partial<RefreshBody>; // the request body of the job
+const isSame = (request: unknown, body: RefreshBody): boolean => {
+  const { full, until, dry_run: isTrial, fail_on: failOn } = request as Partial<RefreshBody>; // the request body of the job
   return (
     full === body.full &&
     (until ?? null) === body.until &&
@@ -185,10 +185,10 @@ const isSame = (asked: unknown, body: RefreshBody): boolean => {
 
 /** Finds a running refresh or sync of a store. */
 async function findRunningJob(client: DivisorClient, storeId: string) {
-  const asked = ['refresh', 'sync'].map((kind) =>
+  const openRefreshes = ['refresh', 'sync'].map((kind) =>
     client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ignoreAbsent),
   );
-  return (await Promise.all(asked)).find((job) => job?.status === 'pending' || job?.status === 'running');
+  return (await Promise.all(openRefreshes)).find((job) => job?.status === 'pending' || job?.status === 'running');
 }
 
 /** Ignores a job that is absent or failed: only its end matters here. */
@@ -286,12 +286,12 @@ export const repair: JobCommand<ImportResult> = {
   examples: ['divisor repair desk --confidence 0.95 --id desk-clean --activate'],
   async submit(client, [store_id = ''], flags) {
     const least = flags.number('confidence');
-    const given = flags.text('doubts');
-    if ((least === undefined) === (given === undefined))
+    const warningKinds = flags.text('doubts');
+    if ((least === undefined) === (warningKinds === undefined))
       throw new UsageError('divisor repair requires either --doubts or --confidence');
     const audited = least === undefined ? undefined : await client.call('auditStore', { params: { store_id } });
     const doubts =
-      given?.split(',').map((id) => id.trim()) ??
+      warningKinds?.split(',').map((id) => id.trim()) ??
       audited!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= least!).map(({ id }) => id);
     if (doubts.length === 0) throw new UsageError(`no data warning of ${store_id} has a repair with this confidence`);
     const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };

@@ -143,9 +143,9 @@ export const explain: JobCommand<IndexExplanation> = {
   show: ({ rules, datapoints, ...explained }) =>
     formatTable([
       ...Object.entries(selectScalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
-      ...datapoints.map(({ field, value, known_from: known }) => [
+      ...datapoints.map(({ field, value, known_from: knownFrom }) => [
         field,
-        `${value ?? '-'}${known === null ? '' : `, known since ${known}`}`,
+        `${value ?? '-'}${knownFrom === null ? '' : `, known since ${knownFrom}`}`,
       ]),
       ...rules.map((rule) => Object.values(selectScalars(rule)).map((value) => String(value ?? '-'))),
     ]),

@@ -81,8 +81,8 @@ const listNotices = ({ date, state, reason, held, steps, next_attempt_at: next }
   ...(state === 'running' && next !== null ? ['It is performed again after the current attempt.'] : []),
   ...held.map((index) => `${index.index_id} has been held back since ${index.since} (${index.step}): ${index.reason}`),
   ...steps.flatMap(({ type, items }) =>
-    items.flatMap(({ index_id, key, state: at, message }) =>
-      index_id === null && at !== 'done' ? [`${type} ${key}: ${message}`] : [],
+    items.flatMap(({ index_id, key, state: itemState, message }) =>
+      index_id === null && itemState !== 'done' ? [`${type} ${key}: ${message}`] : [],
     ),
   ),
 ];

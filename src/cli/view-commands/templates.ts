@@ -48,8 +48,8 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
       params: { methodology_id: from },
       query: { index_id: flags.text('id'), base_date: flags.text('base-date') },
     });
-    const taken = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
-    const clash = documents.map(({ id }) => String(id)).filter((id) => taken.has(id));
+    const usedIds = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
+    const clash = documents.map(({ id }) => String(id)).filter((id) => usedIds.has(id));
     if (clash.length > 0) throw new UsageError(`already stored: ${clash.join(', ')}; choose another id with --id`);
     const saved: SavedIndex[] = [];
     for (const body of documents)

@@ -147,12 +147,12 @@ export function Editor(props: EditorProps) {
  * lost it.
  */
 function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
-  const own = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    if (isFocusLost()) own.current?.focus();
+    if (isFocusLost()) frame.current?.focus();
   }, [trouble]);
   return (
-    <div ref={own} tabIndex={-1}>
+    <div ref={frame} tabIndex={-1}>
       <Problem trouble={trouble} />
     </div>
   );
@@ -205,12 +205,12 @@ function useEdited({ opened, validate, save, reread }: EditorProps): EditorState
       saved.current = JSON.stringify(written);
       setNote('');
     } catch (thrown) {
-      const told = createTrouble(thrown);
-      if (told.code === 'PRECONDITION_FAILED') {
+      const newTrouble = createTrouble(thrown);
+      if (newTrouble.code === 'PRECONDITION_FAILED') {
         const theirs = await reread().catch(() => null);
         if (theirs !== null) setClash({ base: over.document, theirs: theirs.document, etag: theirs.etag });
-        else setTrouble(told);
-      } else setTrouble(told);
+        else setTrouble(newTrouble);
+      } else setTrouble(newTrouble);
       return false;
     }
     notifyChange();

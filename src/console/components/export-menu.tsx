@@ -3,7 +3,7 @@ import { attempt } from '../state/actions.js';
 import { copyText } from '../state/clipboard.js';
 import { findChosenRange } from '../state/range.js';
 import { service } from '../state/service.js';
-import { formatAddress, getParameter } from '../state/place.js';
+import { formatAddress, getParameter } from '../state/location.js';
 import { readShownRun } from '../state/shown-run.js';
 import { Download } from './download.js';
 import { Icon } from './icon.js';

@@ -1,5 +1,5 @@
 import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
-import { getParameter, setParameters } from '../state/place.js';
+import { getParameter, setParameters } from '../state/location.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
 import { formatCount } from '../words/numbers.js';
@@ -27,7 +27,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
   });
   const labelOf = (type: string) => types.data?.selection.find((own) => own.type === type)?.label ?? type;
   const most = Math.max(1, ...steps.map(({ remaining }) => remaining));
-  const held = assets.filter(({ included }) => included).length;
+  const heldCount = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
   return (
     <ol class="funnel">
@@ -62,9 +62,9 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
           {open === String(position) && <ExcludedSecurities names={excluded} onName={onName} />}
         </li>
       ))}
-      {held !== last && (
+      {heldCount !== last && (
         <li class="funnel-held">
-          Constituents with a weight: <strong>{formatCount(held)}</strong>
+          Constituents with a weight: <strong>{formatCount(heldCount)}</strong>
         </li>
       )}
     </ol>

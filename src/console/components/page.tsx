@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { health } from '../state/live.js';
-import { consoleLocation } from '../state/place.js';
+import { consoleLocation } from '../state/location.js';
 import { addVisit } from '../state/recent.js';
 import { isPrinting } from '../state/printing.js';
 import './page.css';

@@ -21,7 +21,7 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
   const [first] = findings;
   const only = findings.length === 1 && first?.message === message ? first : undefined;
-  const own = only === undefined ? findings : [];
+  const ownFindings = only === undefined ? findings : [];
   const path = only?.path ?? '';
   return (
     <Banner
@@ -40,7 +40,7 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
       action={store === null ? onRetry && <Button onClick={onRetry}>Try again</Button> : <Serve store={store} />}
     >
       {store !== null && <p>{message}</p>}
-      {own.length > 0 && <Findings findings={own} />}
+      {ownFindings.length > 0 && <Findings findings={ownFindings} />}
       {(code !== null || path !== '') && (
         <details>
           <summary>Details</summary>

@@ -7,6 +7,6 @@ import { formatRiskWindow } from '../words/risk-window.js';
  * @param model risk model in the terms
  */
 export function RiskWindow({ model }: { readonly model: Json | undefined }) {
-  const sentence = formatRiskWindow(model, useSchemas().data);
-  return sentence === null ? null : <p class="quiet">{sentence}</p>;
+  const window = formatRiskWindow(model, useSchemas().data);
+  return window === null ? null : <p class="quiet">Risk is estimated from the {window}.</p>;
 }

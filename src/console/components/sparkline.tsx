@@ -11,16 +11,16 @@ interface SparklineProps {
 
 /** Renders a line without axes. */
 export function Sparkline({ values, label }: SparklineProps) {
-  const known = values.filter((value): value is number => value !== null);
-  if (known.length < 2) return null;
-  const least = Math.min(...known);
-  const span = Math.max(...known) - least || 1;
-  const points = known.map((value, i) => {
-    const x = (i / (known.length - 1)) * (WIDTH - 2) + 1;
+  const knownValues = values.filter((value): value is number => value !== null);
+  if (knownValues.length < 2) return null;
+  const least = Math.min(...knownValues);
+  const span = Math.max(...knownValues) - least || 1;
+  const points = knownValues.map((value, i) => {
+    const x = (i / (knownValues.length - 1)) * (WIDTH - 2) + 1;
     const y = HEIGHT - 2 - ((value - least) / span) * (HEIGHT - 4);
     return `${x.toFixed(1)},${y.toFixed(1)}`;
   });
-  const isUp = known.at(-1)! >= known[0]!;
+  const isUp = knownValues.at(-1)! >= knownValues[0]!;
   return (
     <svg class={`sparkline ${isUp ? 'up' : 'down'}`} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
       <polyline points={points.join(' ')} />

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { getParameter, addQuery } from '../state/place.js';
+import { getParameter, addQuery } from '../state/location.js';
 import { isPrinting } from '../state/printing.js';
 import { Menu } from './menu.js';
 import { useWidth } from './use-width.js';
@@ -91,12 +91,12 @@ function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: TabFit
   if (total <= width) return tabs;
   const computeWidth = (tab: Tab) => widths[tabs.indexOf(tab)] ?? 0;
   const current = tabs.find(({ id }) => id === open);
-  let room = width - MENU_WIDTH - (current === undefined ? 0 : computeWidth(current));
+  let remainingWidth = width - MENU_WIDTH - (current === undefined ? 0 : computeWidth(current));
   const kept = new Set(current === undefined ? [] : [current]);
   for (const tab of tabs) {
     if (tab === current) continue;
-    room -= computeWidth(tab);
-    if (room < 0) break;
+    remainingWidth -= computeWidth(tab);
+    if (remainingWidth < 0) break;
     kept.add(tab);
   }
   return tabs.filter((tab) => kept.has(tab));
@@ -104,6 +104,6 @@ function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: TabFit
 
 /** Returns the id of the open tab: the one in the address, or the first tab. */
 export function findOpenTab(tabs: readonly Tab[], name = 'tab'): string {
-  const asked = getParameter(name);
-  return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // a page has at least one tab
+  const requestedTab = getParameter(name);
+  return (tabs.find(({ id }) => id === requestedTab) ?? tabs[0]!).id; // a page has at least one tab
 }

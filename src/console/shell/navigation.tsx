@@ -1,4 +1,4 @@
-import { consoleLocation } from '../state/place.js';
+import { consoleLocation } from '../state/location.js';
 import { Icon, type IconName } from '../components/icon.js';
 
 interface Entry {

@@ -2,7 +2,7 @@ import { activateStore, runIndex } from '../state/actions.js';
 import { copyText } from '../state/clipboard.js';
 import { may } from '../state/principal.js';
 import { chooseTheme, THEMES } from '../state/theme.js';
-import { formatAddress, navigate } from '../state/place.js';
+import { formatAddress, navigate } from '../state/location.js';
 import { startTour, STEPS } from '../state/tour.js';
 import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';

@@ -1,5 +1,5 @@
 import { may } from '../state/principal.js';
-import { formatAddress, navigate } from '../state/place.js';
+import { formatAddress, navigate } from '../state/location.js';
 import {
   formatClosuresAddress,
   formatGovernanceAddress,

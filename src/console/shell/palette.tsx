@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { navigate } from '../state/place.js';
+import { navigate } from '../state/location.js';
 import type { Target } from '../words/search.js';
 import { useTargets } from './targets.js';
 import './palette.css';

@@ -12,7 +12,7 @@ import { PageSkeleton } from '../components/skeleton.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
 import { findOnlyPart, showOnly } from '../state/part.js';
-import { consoleLocation } from '../state/place.js';
+import { consoleLocation } from '../state/location.js';
 import { worldVersion } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
 import { forgetKey, hasKey, isReached, keyWanted, createTrouble, type Trouble } from '../state/service.js';

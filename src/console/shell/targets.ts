@@ -1,5 +1,5 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { consoleLocation } from '../state/place.js';
+import { consoleLocation } from '../state/location.js';
 import { recentVisits } from '../state/recent.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';

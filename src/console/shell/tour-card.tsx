@@ -1,5 +1,5 @@
 import { Button } from '../components/button.js';
-import { navigate } from '../state/place.js';
+import { navigate } from '../state/location.js';
 import { leaveTour, STEPS, tour } from '../state/tour.js';
 import './tour-card.css';
 

@@ -4,7 +4,7 @@ import { Icon } from '../components/icon.js';
 import { copyText } from '../state/clipboard.js';
 import { pinPart } from '../state/dashboard.js';
 import { listPartsOnPage } from '../state/part.js';
-import { formatAddress, navigate, consoleLocation } from '../state/place.js';
+import { formatAddress, navigate, consoleLocation } from '../state/location.js';
 import { showToast } from '../state/toasts.js';
 import { removeView, savedViews, saveView } from '../state/views.js';
 

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { isObject, type Json, type JsonObject } from '../words/paths.js';
-import { getParameter, setParameters } from './place.js';
+import { getParameter, setParameters } from './location.js';
 
 /** Maximum length of an encoded text in the address: proxies and the service refuse request lines of 16 KB. */
 const TEXT_MAX = 12_000;

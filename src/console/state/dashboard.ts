@@ -1,5 +1,5 @@
-import { createStoredList } from './kept.js';
-import { formatAddress, consoleLocation } from './place.js';
+import { createStoredList } from './stored-list.js';
+import { formatAddress, consoleLocation } from './location.js';
 import { showToast } from './toasts.js';
 
 /** A chart, table or group of figures that is pinned to the dashboard. */

@@ -24,8 +24,8 @@ export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | nu
 
 /** Returns the request of a run without null members, so that it can be repeated. */
 export function requestOf({ request }: JobStatus): BacktestRequest {
-  const asked = request as Json;
-  if (!isObject(asked)) return {};
+  const runRequest = request as Json;
+  if (!isObject(runRequest)) return {};
   // The service accepted this request before.
-  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) as BacktestRequest;
+  return Object.fromEntries(Object.entries(runRequest).filter(([, value]) => value !== null)) as BacktestRequest;
 }

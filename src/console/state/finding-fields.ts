@@ -26,8 +26,8 @@ export function useFindingField(findings: readonly Finding[], { id, member, labe
   useLayoutEffect(() => {
     if (findings.length === 0) return undefined;
     const field = { id, member, label };
-    const own = findings.map(getKey);
-    fieldsByFinding.value = new Map([...fieldsByFinding.peek(), ...own.map((key) => [key, field] as const)]);
+    const findingKeys = findings.map(getKey);
+    fieldsByFinding.value = new Map([...fieldsByFinding.peek(), ...findingKeys.map((key) => [key, field] as const)]);
     return () => {
       fieldsByFinding.value = new Map([...fieldsByFinding.peek()].filter(([, other]) => other !== field));
     };

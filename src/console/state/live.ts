@@ -126,14 +126,14 @@ const createMessage = (): Message => ({
 async function handleMessage(message: Message): Promise<void> {
   if (message.kind === 'status') recordJob(message.job);
   if (message.kind !== 'all') return;
-  const { isOpen, jobs, stream: told } = message;
+  const { isOpen, jobs, stream: streamState } = message;
   const isBack = isOpen && !isReached.peek();
   const isNews = isOpen !== isFollowing.peek();
   isFollowing.value = isOpen;
   if (isNews) await checkHealth().catch(() => undefined);
   if (isBack) notifyChange();
   if (!isOpen) return;
-  recordStream(told);
+  recordStream(streamState);
   await storeJobs(jobs);
 }
 
@@ -229,7 +229,7 @@ async function readHealth(): Promise<void> {
 async function followOnce(given: AbortController, tell: TabMessageSender): Promise<void> {
   /** Unfinished jobs of the first messages. Jobs missing here ended in the meantime. */
   const seen = new Set<string>();
-  const own = Math.random().toString(36);
+  const ownId = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
   try {
     for await (const { event, data } of service.peek().events('followJobs', { signal: given.signal })) {
@@ -242,7 +242,7 @@ async function followOnce(given: AbortController, tell: TabMessageSender): Promi
         recordJob(job);
         tell({ kind: 'status', job });
       } else if (event === 'caught-up') {
-        recordStream(own);
+        recordStream(ownId);
         await settleMissing(seen);
         tell(createMessage());
       }

@@ -1,4 +1,4 @@
-import { createStoredList } from './kept.js';
+import { createStoredList } from './stored-list.js';
 
 /** A note on a day or period of an index, stored in this browser. */
 export interface Note {

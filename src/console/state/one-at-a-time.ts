@@ -48,18 +48,18 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
   async function run(): Promise<void> {
     if (asking.isBusy) return;
     asking.isBusy = true;
-    for (let asked: string | null = null; asking.wanted !== null && asked !== asking.wanted;) {
+    for (let sentKey: string | null = null; asking.wanted !== null && sentKey !== asking.wanted;) {
       const question: string = asking.wanted;
-      asked = question;
+      sentKey = question;
       try {
         data.value = await asking.ask();
         trouble.value = null;
       } catch (thrown) {
-        const told = createTrouble(thrown);
-        trouble.value = told;
-        if (told.retrySeconds !== null) setTimeout(() => void retry(question), told.retrySeconds * 1000);
+        const newTrouble = createTrouble(thrown);
+        trouble.value = newTrouble;
+        if (newTrouble.retrySeconds !== null) setTimeout(() => void retry(question), newTrouble.retrySeconds * 1000);
       }
-      answered.value = asked;
+      answered.value = sentKey;
     }
     asking.isBusy = false;
   }

@@ -1,4 +1,4 @@
-import { getParameter } from './place.js';
+import { getParameter } from './location.js';
 
 /** Returns the name of a chart, table or group of figures within its page: the label without dates. */
 export const getPartName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');

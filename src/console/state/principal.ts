@@ -18,10 +18,10 @@ export function may(scope: Scope): boolean {
 export function watchPrincipal(): void {
   let isFirst = true;
   effect(() => {
-    const asked = service.value;
+    const askedService = service.value;
     const isOther = !isFirst;
     isFirst = false;
-    asked.call('getPrincipal').then(
+    askedService.call('getPrincipal').then(
       (view) => {
         if (principal.peek() !== null && principal.peek()?.key_id !== view.key_id) forgetSeen();
         principal.value = view;

@@ -1,6 +1,6 @@
 import { subtractMonths } from '../words/dates.js';
-import { createStoredList } from './kept.js';
-import { navigate, getParameter, addQuery } from './place.js';
+import { createStoredList } from './stored-list.js';
+import { navigate, getParameter, addQuery } from './location.js';
 
 /** Returns the date range in the address; null for all dates. */
 export function findChosenRange(): { readonly from: string; readonly to: string } | null {

@@ -1,4 +1,4 @@
-import { createStoredList } from './kept.js';
+import { createStoredList } from './stored-list.js';
 
 /** A visited page. */
 interface Visit {

@@ -99,22 +99,22 @@ export function useResource<T>(
   useSignalEffect(() => {
     void turn.value;
     if (follows) void worldVersion.value;
-    const asked = wanted.value;
-    if (asked === null) {
+    const requestedKey = wanted.value;
+    if (requestedKey === null) {
       data.value = undefined;
       trouble.value = null;
       isLoading.value = false;
       return undefined;
     }
-    if (isLater && !seenValues.has(asked) && !isSettled.peek()) {
+    if (isLater && !seenValues.has(requestedKey) && !isSettled.peek()) {
       void isSettled.value; // sends the request again when `settled` changes
       return undefined;
     }
-    const known = seenValues.get(asked) as T | undefined;
-    if (known !== undefined || (!keeps && question.asked !== asked)) data.value = known;
-    question.asked = asked;
+    const seenValue = seenValues.get(requestedKey) as T | undefined;
+    if (seenValue !== undefined || (!keeps && question.asked !== requestedKey)) data.value = seenValue;
+    question.asked = requestedKey;
     const retry = () => void turn.value++;
-    return answerInto({ key: asked, ask: question.ask, isLater, data, trouble, isLoading, again: retry });
+    return answerInto({ key: requestedKey, ask: question.ask, isLater, data, trouble, isLoading, again: retry });
   });
 
   return {
@@ -170,12 +170,12 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: P
     (thrown: unknown) => {
       if (given.signal.aborted) return;
       isLoading.value = false;
-      const told = toRetriedTrouble(createTrouble(thrown));
+      const retriedTrouble = toRetriedTrouble(createTrouble(thrown));
       // Data of another request must not be shown together with the error of this request.
-      if (told.retrySeconds === null && !seenValues.has(key)) data.value = undefined;
+      if (retriedTrouble.retrySeconds === null && !seenValues.has(key)) data.value = undefined;
       // An unreachable service is reported once, in a banner. Loaded data is kept.
-      if (isReached.peek() || data.peek() === undefined) trouble.value = told;
-      if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);
+      if (isReached.peek() || data.peek() === undefined) trouble.value = retriedTrouble;
+      if (retriedTrouble.retrySeconds !== null) timer = setTimeout(again, retriedTrouble.retrySeconds * 1000);
     },
   );
   return () => {

@@ -1,5 +1,5 @@
 import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.js';
-import { getParameter } from './place.js';
+import { getParameter } from './location.js';
 import { prefetch } from './resource.js';
 import { service, createTrouble } from './service.js';
 import { runKey, readShownRun } from './shown-run.js';

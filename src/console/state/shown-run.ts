@@ -1,4 +1,4 @@
-import { formatAddress, getParameter } from './place.js';
+import { formatAddress, getParameter } from './location.js';
 
 /** Returns the query parameters of the displayed run: the run in the address, or none for the latest run. */
 export function readShownRun(): { readonly run_id?: string } {

@@ -1,4 +1,4 @@
-import { createStoredList } from './kept.js';
+import { createStoredList } from './stored-list.js';
 
 /** An address of the console, saved under a name. */
 export interface SavedView {

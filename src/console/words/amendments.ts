@@ -90,20 +90,20 @@ export function computeDefinitionsOn(
     .filter(({ effective_from: from }) => String(from) <= date)
     .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // a merge patch of an object returns an object
   const amended = amendable.reduce<Json>((text, { path }) => {
-    const own = cutAtChangedList(path, before, inForce);
-    return addValue(text, own, getValueAt(after, own));
+    const ownPath = cutAtChangedList(path, before, inForce);
+    return addValue(text, ownPath, getValueAt(after, ownPath));
   }, inForce) as JsonObject; // replacing members of an object returns an object
   return { inForce, amended };
 }
 
 /** Cuts a path at the first list that an earlier amendment changed, because positions in this list differ. */
 function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): Path {
-  const at = path.findIndex(
+  const position = path.findIndex(
     (step, k) =>
       typeof step === 'number' &&
       JSON.stringify(getValueAt(before, path.slice(0, k))) !== JSON.stringify(getValueAt(inForce, path.slice(0, k))),
   );
-  return at === -1 ? path : path.slice(0, at);
+  return position === -1 ? path : path.slice(0, position);
 }
 
 /** Returns the stored definition with an added amendment, and with the changes that do not affect closes. */

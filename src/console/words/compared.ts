@@ -35,13 +35,13 @@ export function computeCalendarYears(dates: readonly string[], levels: Levels): 
   dates.forEach((date, t) => {
     const level = levels[t] ?? null;
     if (level === null) return;
-    const own = date.slice(0, 4);
-    if (own !== year) {
+    const yearText = date.slice(0, 4);
+    if (yearText !== year) {
       base = last ?? level;
-      year = own;
+      year = yearText;
     }
     last = level;
-    years.set(own, level / base! - 1); // `base` is set at the first level
+    years.set(yearText, level / base! - 1); // `base` is set at the first level
   });
   return years;
 }
@@ -65,12 +65,12 @@ export interface Relative {
 }
 
 /** Computes the measures of one series relative to another, on the sessions with returns of both. */
-export function compareWith(own: Levels, reference: Levels, sessions: number): Relative {
-  return createRelative(computeReturns(own), computeReturns(reference), sessions);
+export function compareWith(levels: Levels, reference: Levels, sessions: number): Relative {
+  return createRelative(computeReturns(levels), computeReturns(reference), sessions);
 }
 
-function createRelative(own: Levels, reference: Levels, sessions: number): Relative {
-  const [a, b] = pairLevels(own, reference);
+function createRelative(levels: Levels, reference: Levels, sessions: number): Relative {
+  const [a, b] = pairLevels(levels, reference);
   if (a.length < 2)
     return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
   const [own2, both, reference2] = [computeCovariance(a, a), computeCovariance(a, b), computeCovariance(b, b)];
@@ -97,7 +97,7 @@ function pairLevels(a: readonly (number | null)[], b: readonly (number | null)[]
  * of the reference return.
  */
 function computeCapture(
-  own: readonly number[],
+  ownReturns: readonly number[],
   reference: readonly number[],
   isOn: (value: number) => boolean,
 ): number | null {
@@ -105,7 +105,7 @@ function computeCapture(
   if (on.length === 0) return null;
   const mean = (values: readonly number[]) =>
     Math.expm1(on.reduce((sum, t) => sum + Math.log1p(values[t]!), 0) / on.length);
-  return mean(own) / mean(reference);
+  return mean(ownReturns) / mean(reference);
 }
 
 export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
@@ -122,9 +122,9 @@ export function computeRolling(
   const [all, others] = [computeReturns(levels), computeReturns(reference)];
   return levels.map((_, t) => {
     if (t < window) return null;
-    const own = all.slice(t - window, t);
-    if (measure !== 'volatility') return createRelative(own, others.slice(t - window, t), sessions)[measure];
-    const returns = own.filter((value) => value !== null);
+    const windowReturns = all.slice(t - window, t);
+    if (measure !== 'volatility') return createRelative(windowReturns, others.slice(t - window, t), sessions)[measure];
+    const returns = windowReturns.filter((value) => value !== null);
     return returns.length < 2 ? null : Math.sqrt(computeCovariance(returns, returns) * sessions);
   });
 }

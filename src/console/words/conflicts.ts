@@ -25,15 +25,15 @@ interface Versions {
  * other version changed as a whole, the whole field is returned.
  */
 export function listChangedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
-  const own = listPaths(base, mine);
+  const ownPaths = listPaths(base, mine);
   const other = listPaths(base, theirs);
-  const outermost = [...new Map([...own, ...other].map((path) => [formatPath(path), path])).values()].filter(
+  const outermost = [...new Map([...ownPaths, ...other].map((path) => [formatPath(path), path])).values()].filter(
     (path, _, all) => !all.some((outer) => outer.length < path.length && isWithin(path, outer)),
   );
   return outermost.flatMap((path) => {
     const [before, yours, others] = [getValueAt(base, path), getValueAt(mine, path), getValueAt(theirs, path)];
     if (JSON.stringify(yours) === JSON.stringify(others)) return [];
-    const isOwn = own.some((one) => isWithin(one, path));
+    const isOwn = ownPaths.some((one) => isWithin(one, path));
     const isOther = other.some((one) => isWithin(one, path));
     return [{ path, before, mine: yours, theirs: others, by: isOwn && isOther ? 'both' : isOwn ? 'you' : 'them' }];
   });

@@ -14,17 +14,17 @@ const COUNT_DATAPOINTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTAN
 
 /**
  * Formats a value of a datapoint in its unit if the unit is known, for example `12.5 USD`, `20.00%` or `1,000 shares`.
- * @param said description of the datapoint, which starts with its name: `VOLATILITY over 252 sessions`
+ * @param text description of the datapoint, which starts with its name: `VOLATILITY over 252 sessions`
  * @param currency currency of the index; null if unknown
  */
 export function formatDatapoint(
-  said: string,
+  text: string,
   value: string | number | boolean | null,
   currency: string | null = null,
 ): string {
   if (value === null) return 'missing';
   if (typeof value !== 'number') return String(value);
-  const name = /^[A-Z_]+(?=$|[ ,])/.exec(said)?.[0] ?? '';
+  const name = /^[A-Z_]+(?=$|[ ,])/.exec(text)?.[0] ?? '';
   if (MONEY_DATAPOINTS.has(name)) return formatMoney(formatFigure(value), currency);
   if (COUNT_DATAPOINTS.has(name)) return `${formatCount(value)} shares`;
   return FRACTION_DATAPOINTS.has(name) ? formatPercent(value) : formatFigure(value);

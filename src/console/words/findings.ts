@@ -53,9 +53,9 @@ export function toStoreCase(text: string, datapoints: readonly string[]): string
 
 /** Returns true if the word that ends at a position is the name of a function or argument. */
 function isCalled(text: string, end: number): boolean {
-  let at = end;
-  while (text[at] === ' ') at += 1;
-  return text[at] === '(' || text[at] === '=';
+  let position = end;
+  while (text[position] === ' ') position += 1;
+  return text[position] === '(' || text[position] === '=';
 }
 
 /**
@@ -69,8 +69,9 @@ export function formatMessageAt(
   label: string,
 ): string {
   if (path === '' || !message.startsWith(`${path} `)) return message;
-  const at = path.lastIndexOf(`${name}.`);
-  const part = path === name || path.endsWith(`.${name}`) || at < 0 ? '' : `, ${path.slice(at + name.length + 1)}`;
+  const position = path.lastIndexOf(`${name}.`);
+  const part =
+    path === name || path.endsWith(`.${name}`) || position < 0 ? '' : `, ${path.slice(position + name.length + 1)}`;
   return `${label}${part}${message.slice(path.length)}`;
 }
 
@@ -90,9 +91,9 @@ export function formatMessage(
     return field === undefined ? message : formatMessageAt({ message, path }, field.member, field.label);
   const steps = path.split(/[.[\]]+/).filter(Boolean);
   const named = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-  const at = field === undefined ? -1 : named.lastIndexOf(field.member);
-  if (field === undefined || at < 0) return formatPathLabel(named, undefined) + message.slice(path.length);
-  const parts = [named.slice(0, at), named.slice(at + 1)].map((part) =>
+  const memberPosition = field === undefined ? -1 : named.lastIndexOf(field.member);
+  if (field === undefined || memberPosition < 0) return formatPathLabel(named, undefined) + message.slice(path.length);
+  const parts = [named.slice(0, memberPosition), named.slice(memberPosition + 1)].map((part) =>
     part.every(isUnsaid) ? [] : [formatPathLabel(part, undefined)],
   );
   return [...parts[0]!, field.label, ...parts[1]!].join(', ') + message.slice(path.length); // there are two parts

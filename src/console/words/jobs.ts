@@ -32,9 +32,9 @@ export const formatShortId = (job: Pick<JobStatus, 'job_id'>): string => formatJ
 
 /** Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bp`; otherwise an empty text. */
 export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
-  const asked = request as Json;
-  if (kind !== 'backtest' || !isObject(asked)) return '';
-  const { benchmark, transaction_cost_bps: costs } = asked;
+  const jobRequest = request as Json;
+  if (kind !== 'backtest' || !isObject(jobRequest)) return '';
+  const { benchmark, transaction_cost_bps: costs } = jobRequest;
   return [
     isObject(benchmark) ? `benchmark ${String(benchmark['id'])}` : 'no benchmark',
     typeof costs === 'number' && costs > 0 ? `costs ${costs} bp` : 'no costs',
@@ -44,9 +44,9 @@ export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'reque
 /** Returns the subject of a job, if its id does not name it. */
 export function describeSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   if (kind === 'risk' || kind === 'validate') return '';
-  const asked = request as Json;
-  if (!isObject(asked)) return '';
-  return [asked['index_id'], asked['constraint_set_id'], asked['template_id']]
+  const jobRequest = request as Json;
+  if (!isObject(jobRequest)) return '';
+  return [jobRequest['index_id'], jobRequest['constraint_set_id'], jobRequest['template_id']]
     .filter((part) => typeof part === 'string')
     .join(', ');
 }

@@ -20,10 +20,10 @@ export const isUnsaid = (step: string | number): boolean => step === 'pipeline' 
  * @param document document that provides the names of rows; rows without a name are counted from 1
  */
 export function formatPathLabel(path: Path, document: JsonObject | undefined): string {
-  const steps = path.flatMap((step, at) => {
+  const steps = path.flatMap((step, position) => {
     if (isUnsaid(step)) return [];
     if (typeof step === 'string') return [labelOf(step)];
-    const item = getValueAt(document, path.slice(0, at + 1));
+    const item = getValueAt(document, path.slice(0, position + 1));
     return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];
   });
   return steps.length === 0 ? 'All of it' : steps.join(', ');

@@ -41,8 +41,8 @@ function parseHead(path: string): Omit<FileLocation, 'row'> {
 }
 
 /** Splits a text at a position. Without a position (negative), the second part is empty. */
-const splitAt = (text: string, at: number): readonly [string, string] =>
-  at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
+const splitAt = (text: string, position: number): readonly [string, string] =>
+  position < 0 ? [text, ''] : [text.slice(0, position), text.slice(position + 1)];
 
 /** A selected file and its table; the table is null if the file contains all tables. */
 interface ChosenFile {
@@ -55,9 +55,9 @@ export function findFile<F extends ChosenFile>(
   { path, file }: Pick<Finding, 'path' | 'file'>,
   files: readonly F[],
 ): F | undefined {
-  const place = parseLocation(path);
-  const named = files.find(({ name }) => name === file || (place.file !== '' && name === place.file));
+  const location = parseLocation(path);
+  const named = files.find(({ name }) => name === file || (location.file !== '' && name === location.file));
   if (named !== undefined) return named;
-  const ofTable = files.filter(({ table }) => table === place.table);
+  const ofTable = files.filter(({ table }) => table === location.table);
   return ofTable.length === 1 ? ofTable[0] : undefined;
 }

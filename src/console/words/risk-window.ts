@@ -1,34 +1,22 @@
 import { formatCount } from './numbers.js';
-import { isObject, type Json } from './paths.js';
+import { getValueAt, isObject, type Json } from './paths.js';
 
 /** The parts of the contract schemas that are read here, by schema name. */
-type DescribedModel = Readonly<
-  Record<string, { readonly properties?: Readonly<Record<string, { readonly description?: string }>> }>
+type SchemaDefaults = Readonly<
+  Record<string, { readonly properties?: Readonly<Record<string, { readonly default?: unknown }>> }>
 >;
 
 /**
- * Describes the risk model of a derived index for the note of a figure.
- * @returns null while the contract is not loaded
+ * Describes the returns from which the risk of optimised weights is estimated, for example "last 504 returns".
+ * @param model id of a stored model, settings of a model, or undefined
+ * @returns null while the contract, which has the default, is not loaded
  */
-export function formatRiskSource(model: Json | undefined, schemas: DescribedModel | undefined): string | null {
-  if (typeof model === 'string') return `model ${model}`;
-  const sessions = isObject(model) ? model['sessions'] : undefined;
-  if (typeof sessions === 'number') return `last ${formatCount(sessions)} returns`;
-  const usual = /(\d{1,6}) in a derived index/.exec(
-    schemas?.['RiskEstimator']?.properties?.['sessions']?.description ?? '',
-  )?.[1];
-  return usual === undefined ? null : `last ${formatCount(Number(usual))} returns`;
+export function formatRiskWindow(model: Json | undefined, schemas: SchemaDefaults | undefined): string | null {
+  if (typeof model === 'string') return `stored model ${model}`;
+  const sessions = (isObject(model) ? model['sessions'] : undefined) ?? findDefaultSessions(schemas);
+  return typeof sessions === 'number' ? `last ${formatCount(sessions)} returns` : null;
 }
 
-/**
- * Describes the returns from which the risk of optimised weights is estimated.
- * @param model id of a stored model, settings of a model, or undefined
- * @returns null while the contract is not loaded
- */
-export function formatRiskWindow(model: Json | undefined, schemas: DescribedModel | undefined): string | null {
-  if (typeof model === 'string') return `Risk of the stored model ${model}.`;
-  const sessions = isObject(model) ? model['sessions'] : undefined;
-  if (typeof sessions === 'number') return `Risk of the last ${formatCount(sessions)} returns.`;
-  const [, usual] = schemas?.['RiskEstimator']?.properties?.['sessions']?.description?.split('Default: ') ?? [];
-  return usual === undefined ? null : `Risk is a forecast from past returns: ${usual}`;
-}
+/** Returns the default number of returns of the risk model of a derived index. */
+const findDefaultSessions = (schemas: SchemaDefaults | undefined): Json | undefined =>
+  getValueAt(schemas?.['DerivationPayload']?.properties?.['risk_model']?.default as Json | undefined, ['sessions']);

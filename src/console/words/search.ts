@@ -21,13 +21,13 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
   const computeRank = ({ text: title, kind, words: more = '' }: Target): number => {
     const lower = title.toLowerCase();
     const whole = `${lower} ${kind} ${more}`.toLowerCase();
-    const own = lower.split(/[\s_-]+/);
+    const ownWords = lower.split(/[\s_-]+/);
     if (!words.every((word) => whole.includes(word)))
       return words.every((word) => hasLetters(whole, word)) ? 4 : NO_MATCH_RANK;
     // Given several words, `core run` matches "Run CORE" better than "CORE Runs".
-    if (words.length > 1 && words.every((word) => own.includes(word) || lower === word)) return 0;
+    if (words.length > 1 && words.every((word) => ownWords.includes(word) || lower === word)) return 0;
     if (lower.startsWith(text)) return 1;
-    return own.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
+    return ownWords.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
   };
   return targets
     .map((target, order) => ({ target, order, place: computeRank(target) }))
@@ -45,8 +45,8 @@ function hasLetters(text: string, letters: string): boolean {
   if (letters.length < LETTERS_MIN) return false;
   return text.split(/[\s_-]+/).some((word) => {
     if (word[0] !== letters[0]) return false;
-    let at = 0;
-    for (const letter of word) if (letter === letters[at]) at++;
-    return at === letters.length;
+    let position = 0;
+    for (const letter of word) if (letter === letters[position]) position++;
+    return position === letters.length;
   });
 }

@@ -24,18 +24,18 @@ function formatCell(value: CellValue): string {
 export function convertCsvToTabs(csv: string): string {
   const rows: string[][] = [];
   let row: string[] = [];
-  for (let at = 0; at < csv.length;) {
-    const cell = csv[at] === '"' ? quoteCell(csv, at) : parsePlainCell(csv, at);
+  for (let position = 0; position < csv.length;) {
+    const cell = csv[position] === '"' ? quoteCell(csv, position) : parsePlainCell(csv, position);
     row.push(cell.text.replaceAll(/\s+/g, ' '));
-    at = cell.end;
-    if (csv[at] === ',') {
-      at += 1;
-      if (at < csv.length) continue;
+    position = cell.end;
+    if (csv[position] === ',') {
+      position += 1;
+      if (position < csv.length) continue;
       row.push(''); // the last line ends with a comma
     }
     rows.push(row);
     row = [];
-    at += csv.startsWith('\r\n', at) ? 2 : 1;
+    position += csv.startsWith('\r\n', position) ? 2 : 1;
   }
   return rows.map((cells) => cells.join('\t')).join('\n');
 }

@@ -6,7 +6,7 @@ const TAIL = 0.05;
  * rounded up. Positive for a loss; null without returns.
  */
 export function computeValueAtRisk(returns: readonly (number | null)[]): number | null {
-  const known = returns.filter((value) => value !== null).toSorted((a, b) => a - b);
-  const edge = known[Math.ceil(known.length * TAIL) - 1];
+  const sortedReturns = returns.filter((value) => value !== null).toSorted((a, b) => a - b);
+  const edge = sortedReturns[Math.ceil(sortedReturns.length * TAIL) - 1];
   return edge === undefined ? null : -edge;
 }

@@ -51,10 +51,10 @@ function formatTableLines(tables: Readonly<Record<string, ExportTable>>): string
 
 /**
  * Returns the description of the query parameter `table`.
- * @param usual table of the file if the request names none
+ * @param defaultBy table of the file if the request names none
  */
-const createTableQuery = (usual: string) => ({
-  description: `Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: \`${usual}\`.`,
+const createTableQuery = (defaultBy: string) => ({
+  description: `Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: \`${defaultBy}\`.`,
 });
 
 const limitsAsFile = `A CSV, Arrow, Parquet or Excel file contains one \`table\`:\n\n${formatTableLines(LIMIT_TABLES)}`;

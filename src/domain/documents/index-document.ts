@@ -203,6 +203,8 @@ export type PipelineSpec = z.infer<typeof PipelineSpec>;
 export const DerivationPayload = defineObject(() => ({
   source_index_id: Id,
   ...optimisationFields,
+  // An annotation only: the default is applied at the estimate, so that stored documents stay as they were written.
+  risk_model: optimisationFields.risk_model.meta({ default: { sessions: LIMITS.DERIVED_RISK_SESSIONS } }),
   constraints: z.array(ConstraintRow).max(500).default([]),
   relax: RelaxEntries.optional().meta({
     label: 'Relaxation',

@@ -61,13 +61,13 @@ function reportUnreadNotice({ effective_lag: lag, reference }: RebalanceSpec, pa
 function reportFractions({ sessions, fractions }: PhaseSpec, path: string): Finding[] {
   const given = [sessions, fractions].filter((value) => value !== undefined).length;
   if (given !== 1) {
-    const message = `${path} needs either sessions or fractions; ${given === 0 ? 'neither is' : 'both are'} given.`;
+    const message = `${path} must have either sessions or fractions, but it has ${given === 0 ? 'neither' : 'both'}.`;
     return [{ severity: 'error', code: 'MISSING_PARAMETER', message, path }];
   }
   const sum = (fractions ?? [1]).reduce((total, fraction) => total + fraction, 0);
   if (Math.abs(sum - 1) <= FRACTIONS_TOLERANCE) return [];
   const field = formatPath(path, ['fractions']);
-  const message = `The increments of ${field} sum to ${sum}; they must sum to 1.`;
+  const message = `The sum of ${field} is ${sum}; it must be 1.`;
   return [{ severity: 'error', code: 'WEIGHTS_NOT_ONE', message, path: field, value: sum }];
 }
 

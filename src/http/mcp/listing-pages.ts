@@ -22,14 +22,14 @@ export function findPage<T>(
 /** Groups entries so that the JSON of a group has at most `bytesMax` bytes; a longer entry is a separate group. */
 export function groupByBytes<T>(entries: readonly T[], bytesMax: number): T[][] {
   const pages: T[][] = [];
-  let room = 0;
+  let remainingBytes = 0;
   for (const entry of entries) {
     const bytes = Buffer.byteLength(JSON.stringify(entry));
-    if (bytes > room) {
+    if (bytes > remainingBytes) {
       pages.push([]);
-      room = bytesMax;
+      remainingBytes = bytesMax;
     }
-    room -= bytes;
+    remainingBytes -= bytes;
     pages.at(-1)!.push(entry);
   }
   return pages;

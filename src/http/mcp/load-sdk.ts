@@ -7,6 +7,6 @@ export type Sdk = typeof import('./sdk.js');
 
 /** Loads the SDK at the first call: a bundle of its parts, or the compiled module if the bundle is out of date. */
 export const loadSdk: () => Sdk = callOnce(() => {
-  const place = findBundlePath('mcp-sdk.cjs') ?? new URL('./sdk.js', import.meta.url).href;
-  return createRequire(import.meta.url)(fileURLToPath(place)) as Sdk;
+  const address = findBundlePath('mcp-sdk.cjs') ?? new URL('./sdk.js', import.meta.url).href;
+  return createRequire(import.meta.url)(fileURLToPath(address)) as Sdk;
 });

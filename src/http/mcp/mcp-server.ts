@@ -62,31 +62,34 @@ export function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpCl
 
 function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
   const { tools } = catalogue;
-  const known = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
+  const callableTools = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
-    const list = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
+    const list = callableTools.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
     const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
     const { page, ...next } = findListingPage(sdk, groupByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });
-  server.setRequestHandler(sdk.CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }, extra) => {
-    const { progressToken } = extra._meta ?? {};
-    const report = async (progress: number, message: string): Promise<void> => {
-      if (progressToken === undefined) return;
-      await extra.sendNotification({
-        method: 'notifications/progress',
-        params: { progressToken, progress, total: 1, message },
-      });
-    };
-    if (name !== WAIT_TOOL && !tools.has(name)) {
-      const names = [WAIT_TOOL, ...known.map(({ listed }) => listed.name)];
-      throw new sdk.McpError(
-        sdk.ErrorCode.InvalidParams,
-        `Unknown tool ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`,
-      );
-    }
-    return convertRefusal(() => callTool(tools.get(name), given, client, report));
-  });
+  server.setRequestHandler(
+    sdk.CallToolRequestSchema,
+    async ({ params: { name, arguments: argumentValues = {} } }, extra) => {
+      const { progressToken } = extra._meta ?? {};
+      const report = async (progress: number, message: string): Promise<void> => {
+        if (progressToken === undefined) return;
+        await extra.sendNotification({
+          method: 'notifications/progress',
+          params: { progressToken, progress, total: 1, message },
+        });
+      };
+      if (name !== WAIT_TOOL && !tools.has(name)) {
+        const names = [WAIT_TOOL, ...callableTools.map(({ listed }) => listed.name)];
+        throw new sdk.McpError(
+          sdk.ErrorCode.InvalidParams,
+          `Unknown tool ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`,
+        );
+      }
+      return convertRefusal(() => callTool(tools.get(name), argumentValues, client, report));
+    },
+  );
 }
 
 /** Maximum bytes of one page of tools: 25,000 tokens of four bytes each. */
@@ -107,7 +110,7 @@ function mayCall({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { princi
 /** @param tool undefined for the tool that waits for a job */
 async function callTool(
   tool: Tool | undefined,
-  given: Arguments,
+  argumentValues: Arguments,
   client: McpClient,
   report: (progress: number, message: string) => Promise<void>,
 ): Promise<ToolResult> {
@@ -115,9 +118,9 @@ async function callTool(
   if (tool === undefined) {
     const askPath = (method: string, path: string) =>
       ask(new Request(`http://localhost${path}`, { method, headers: { ...headers } }));
-    return waitForJob(given, { ask: askPath, signal, report });
+    return waitForJob(argumentValues, { ask: askPath, signal, report });
   }
-  const request = createToolRequest(tool, given, { headers, signal });
+  const request = createToolRequest(tool, argumentValues, { headers, signal });
   return toToolResult(await ask(request), request);
 }
 
@@ -205,22 +208,24 @@ const INDICES_MAX = 200;
 
 function servePrompts(sdk: Sdk, server: SdkServer): void {
   server.setRequestHandler(sdk.ListPromptsRequestSchema, () => ({
-    prompts: PROMPTS.map(({ name, title, description, arguments: asked }) => ({
+    prompts: PROMPTS.map(({ name, title, description, arguments: promptArguments }) => ({
       name,
       title,
       description,
-      arguments: [...asked],
+      arguments: [...promptArguments],
     })),
   }));
-  server.setRequestHandler(sdk.GetPromptRequestSchema, ({ params: { name, arguments: given = {} } }) => {
-    const prompt = PROMPTS.find((each) => each.name === name);
+  server.setRequestHandler(sdk.GetPromptRequestSchema, ({ params: { name, arguments: argumentValues = {} } }) => {
+    const prompt = PROMPTS.find((candidate) => candidate.name === name);
     const missing =
-      prompt?.arguments.filter((each) => each.required && !given[each.name]).map((each) => each.name) ?? [];
+      prompt?.arguments
+        .filter((argument) => argument.required && !argumentValues[argument.name])
+        .map((argument) => argument.name) ?? [];
     if (prompt === undefined || missing.length > 0)
       throw new sdk.McpError(sdk.ErrorCode.InvalidParams, formatFault(prompt, name, missing));
     return {
       description: prompt.description,
-      messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.text(given) } }],
+      messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.text(argumentValues) } }],
     };
   });
 }

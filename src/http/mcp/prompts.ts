@@ -4,8 +4,8 @@ export interface Prompt {
   readonly title: string;
   readonly description: string;
   readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
-  /** @param given all required arguments */
-  text(given: Readonly<Record<string, string>>): string;
+  /** @param values all required arguments */
+  text(values: Readonly<Record<string, string>>): string;
 }
 
 export const PROMPTS: readonly Prompt[] = [

@@ -37,9 +37,9 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
         signal: controller.signal,
         end() {
           if (key !== undefined && running.get(key) === controller) running.delete(key);
-          const left = counts.get(keyId)! - 1;
-          if (left === 0) counts.delete(keyId);
-          else counts.set(keyId, left);
+          const remainingCount = counts.get(keyId)! - 1;
+          if (remainingCount === 0) counts.delete(keyId);
+          else counts.set(keyId, remainingCount);
         },
       };
     },

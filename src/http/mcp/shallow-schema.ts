@@ -29,7 +29,7 @@ const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
 const DROPPED: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);
 
 function expandSchema(schema: unknown, components: Json, depth: number): unknown {
-  if (Array.isArray(schema)) return schema.map((each) => expandSchema(each, components, depth));
+  if (Array.isArray(schema)) return schema.map((member) => expandSchema(member, components, depth));
   if (typeof schema !== 'object' || schema === null) return schema;
   const { $ref, ...own } = schema as Json;
   if (typeof $ref === 'string') {

@@ -56,25 +56,25 @@ interface Position {
   readonly cuts: Map<string, Cut>;
 }
 
-function shorten(value: unknown, place: Position): unknown {
-  const { items, members: most, path } = place;
+function shorten(value: unknown, position: Position): unknown {
+  const { items, members: most, path } = position;
   if (typeof value === 'string') {
     const characters = items * CHARACTERS_AN_ITEM;
     if (value.length <= characters) return value;
-    note(place, value.length, 'characters');
+    note(position, value.length, 'characters');
     return `${value.slice(0, characters / 2)} … ${value.slice(-characters / 2)}`;
   }
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    if (value.length > items) note(place, value.length, 'items');
-    return listFirstAndLast(value, items).map((item) => shorten(item, { ...place, path: `${path}[]` }));
+    if (value.length > items) note(position, value.length, 'items');
+    return listFirstAndLast(value, items).map((item) => shorten(item, { ...position, path: `${path}[]` }));
   }
   const members = Object.entries(value);
-  if (members.length > most) note(place, members.length, 'members');
+  if (members.length > most) note(position, members.length, 'members');
   return Object.fromEntries(
     listFirstAndLast(members, most).map(([name, member]) => [
       name,
-      shorten(member, { ...place, path: path === '' ? name : `${path}.${name}` }),
+      shorten(member, { ...position, path: path === '' ? name : `${path}.${name}` }),
     ]),
   );
 }

@@ -64,8 +64,8 @@ function createNotices(
   address: Pick<Request, 'method' | 'url'>,
   bytesMax: number,
 ): Content[] {
-  const places = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
-  const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${places}. Narrow the request (dates, identifiers, limit), or read all of it: ${formatRequest(address)}.`;
+  const cutTexts = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
+  const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${cutTexts}. Narrow the request (dates, identifiers, limit), or read all of it: ${formatRequest(address)}.`;
   return [{ type: 'text', text: notice }, ...linkTo(type, address)];
 }
 

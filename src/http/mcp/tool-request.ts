@@ -26,17 +26,17 @@ interface Parts {
  * Builds the HTTP request of a tool call. The route validates the values.
  * @throws Refusal VALIDATION_FAILED for unknown arguments and for values without a form in a request
  */
-export function createToolRequest(tool: Tool, given: Arguments, outer: OuterRequest): Request {
+export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
-  const known = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
+  const argumentNames = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
   const parts: Parts = {
     path: route.path,
     query: new URLSearchParams(),
     headers: { ...outer.headers, accept: acceptOf(route) },
   };
   const findings = [
-    ...findUnknownArguments(known, given),
-    ...parameters.flatMap((parameter) => fill(parts, parameter, given[parameter.argument]) ?? []),
+    ...findUnknownArguments(argumentNames, argumentValues),
+    ...parameters.flatMap((parameter) => fill(parts, parameter, argumentValues[parameter.argument]) ?? []),
   ];
   if (findings.length > 0) throw refuseWithFindings('arguments', findings);
   const { path, query, headers } = parts;
@@ -45,7 +45,7 @@ export function createToolRequest(tool: Tool, given: Arguments, outer: OuterRequ
   return new Request(`${BASE}${path}${search}`, {
     method: route.method,
     headers,
-    body: hasBody ? JSON.stringify(given['body'] ?? {}) : null,
+    body: hasBody ? JSON.stringify(argumentValues['body'] ?? {}) : null,
     signal: outer.signal,
   });
 }
@@ -53,7 +53,7 @@ export function createToolRequest(tool: Tool, given: Arguments, outer: OuterRequ
 /** Writes an argument to its part of the request. @returns a finding for an invalid argument */
 function fill(
   parts: Parts,
-  { argument, name, in: place, required }: ToolParameter,
+  { argument, name, in: location, required }: ToolParameter,
   value: unknown,
 ): Finding | undefined {
   if (value === undefined || value === null) {
@@ -63,7 +63,7 @@ function fill(
   if (words.some((word) => typeof word === 'object'))
     return createFinding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
   const text = String(value);
-  switch (place) {
+  switch (location) {
     case 'query':
       for (const word of words) parts.query.append(name, String(word));
       return undefined;
@@ -89,13 +89,13 @@ function acceptOf(route: Tool['route']): string {
 /** Encodes UTF-8 as the bytes of a header, on one line. */
 const encodeHeader = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
 
-function findUnknownArguments(known: readonly string[], given: Arguments): Finding[] {
-  return Object.keys(given)
-    .filter((name) => !known.includes(name))
+function findUnknownArguments(argumentNames: readonly string[], argumentValues: Arguments): Finding[] {
+  return Object.keys(argumentValues)
+    .filter((name) => !argumentNames.includes(name))
     .map((name) => {
-      const written = name.slice(0, 80);
-      const message = `The tool has no argument ${written}; it has ${known.join(', ') || 'none'}.${suggestName(written, known)}`;
-      return { ...createFinding('UNKNOWN_FIELD', written, message), accepted: known };
+      const shortName = name.slice(0, 80);
+      const message = `The tool has no argument ${shortName}; it has ${argumentNames.join(', ') || 'none'}.${suggestName(shortName, argumentNames)}`;
+      return { ...createFinding('UNKNOWN_FIELD', shortName, message), accepted: argumentNames };
     });
 }
 

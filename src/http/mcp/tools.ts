@@ -107,8 +107,8 @@ const isForAgents = ({ name, description: help }: Parameter): boolean =>
   !(name === 'format' && help === 'Format of the response. It replaces `Accept`.');
 
 /** Derives the argument name: `X-Change-Note` becomes `change_note`. */
-const getArgument = ({ name, in: place }: Parameter): string =>
-  place === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
+const getArgument = ({ name, in: location }: Parameter): string =>
+  location === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
 
 function createParameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
   return {

@@ -44,16 +44,16 @@ export interface Waiting {
 }
 
 /** Waits for a job. @throws Refusal VALIDATION_FAILED */
-export async function waitForJob(given: Arguments, { ask, signal, report }: Waiting): Promise<ToolResult> {
-  const shaped = checkShape(WaitArguments, given);
+export async function waitForJob(argumentValues: Arguments, { ask, signal, report }: Waiting): Promise<ToolResult> {
+  const shaped = checkShape(WaitArguments, argumentValues);
   if (shaped.value === undefined) throw refuseWithFindings('arguments', shaped.findings);
   const { job_id: jobId, seconds } = shaped.value;
   const path = `/jobs/${jobId}`;
   const until = performance.now() + seconds * 1000;
   let reported = -1;
   for (;;) {
-    const left = (until - performance.now()) / 1000;
-    const answer = await ask('GET', `${path}?wait=${Math.max(0, Math.min(LOOK_SECONDS, left)).toFixed(3)}`);
+    const secondsLeft = (until - performance.now()) / 1000;
+    const answer = await ask('GET', `${path}?wait=${Math.max(0, Math.min(LOOK_SECONDS, secondsLeft)).toFixed(3)}`);
     const isCancelled = signal.aborted && signal.reason === CANCELLED;
     if (isCancelled) return toToolResult(await ask('DELETE', path), { method: 'GET', url: path });
     const status = await readStatus(answer);
@@ -66,7 +66,7 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
       status.status === 'succeeded' ||
       status.status === 'failed' ||
       status.status === 'cancelled';
-    if (isOver || left <= 0 || signal.aborted)
+    if (isOver || secondsLeft <= 0 || signal.aborted)
       return toToolResult(answer, { method: 'GET', url: path }, LIMITS.MAX_TOOL_JOB_BYTES);
   }
 }

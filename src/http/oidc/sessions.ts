@@ -104,8 +104,8 @@ export function isRepeated({ csrf }: Session, header: string | null): boolean {
 /** Returns the value of a cookie. */
 export function readCookie(header: string | null, name: string): string | undefined {
   for (const part of header?.split(';') ?? []) {
-    const at = part.indexOf('=');
-    if (part.slice(0, at).trim() === name) return part.slice(at + 1).trim();
+    const separator = part.indexOf('=');
+    if (part.slice(0, separator).trim() === name) return part.slice(separator + 1).trim();
   }
   return undefined;
 }

@@ -99,12 +99,13 @@ export function isLocalIssuer(issuer: string): boolean {
 
 /** Returns the address of a provider's keys. @source OpenID Connect Discovery 1.0, section 4 */
 async function discoverKeys(issuer: string): Promise<URL> {
-  const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const response = await fetch(place, { signal: AbortSignal.timeout(PROVIDER_MS), redirect: 'error' });
-  if (!response.ok) throw new Error(`${place} answered ${response.status}`);
-  const { issuer: named, jwks_uri: keys } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
-  if (named !== issuer) throw new Error(`${place} names another issuer`);
-  const at = new URL(String(keys));
-  if (at.protocol !== 'https:' && !isLocalIssuer(issuer)) throw new Error(`${place} publishes its keys without HTTPS`);
-  return at;
+  const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const response = await fetch(address, { signal: AbortSignal.timeout(PROVIDER_MS), redirect: 'error' });
+  if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+  const { issuer: statedIssuer, jwks_uri: keys } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
+  if (statedIssuer !== issuer) throw new Error(`${address} names another issuer`);
+  const keysUrl = new URL(String(keys));
+  if (keysUrl.protocol !== 'https:' && !isLocalIssuer(issuer))
+    throw new Error(`${address} publishes its keys without HTTPS`);
+  return keysUrl;
 }

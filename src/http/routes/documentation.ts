@@ -20,7 +20,7 @@ export interface DocumentationSources {
   /** Returns a picture of the guide by name; undefined if there is none. */
   readonly picture: (name: string) => Uint8Array<ArrayBuffer> | undefined;
   /** Returns a document of the build; undefined if the build contains another contract. */
-  readonly built: (what: BuiltDocument) => Page | undefined;
+  readonly built: (document: BuiltDocument) => Page | undefined;
   /** Returns a page in a coding by its etag; undefined if the build does not contain it. */
   readonly coded: (etag: string, coding: Coding) => Uint8Array<ArrayBuffer> | undefined;
 }
@@ -98,13 +98,13 @@ const PAGE: Pick<Reply, 'type' | 'headers'> = {
 
 /** Caches the result for each combination of arguments. */
 function memoise<W extends readonly string[], T>(read: (...words: W) => T): (...words: W) => T {
-  const known = new Map<string, T>();
+  const pages = new Map<string, T>();
   return (...words) => {
     const key = words.join('.');
-    const entry = known.get(key);
-    if (entry !== undefined || known.has(key)) return entry as T; // the value was cached before, possibly as undefined
+    const entry = pages.get(key);
+    if (entry !== undefined || pages.has(key)) return entry as T; // the value was cached before, possibly as undefined
     const value = read(...words);
-    known.set(key, value);
+    pages.set(key, value);
     return value;
   };
 }

@@ -38,7 +38,8 @@ const PIECE_BYTES = 1 << 18;
 function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const pieces = (function* () {
     for (const part of parts)
-      for (let at = 0; at < part.length; at += PIECE_BYTES) yield part.subarray(at, at + PIECE_BYTES);
+      for (let offset = 0; offset < part.length; offset += PIECE_BYTES)
+        yield part.subarray(offset, offset + PIECE_BYTES);
   })();
   return new ReadableStream({
     pull(controller) {

@@ -7,8 +7,8 @@ import type { Handlers } from '../handler.js';
 export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
   return {
     async runSql({ body, media, principal, signal }) {
-      const { query, format: named } = body();
-      const format = named ?? (parseExportFormat(media) as 'json' | 'csv' | 'arrow' | 'parquet'); // the route offers these formats
+      const { query, format: namedFormat } = body();
+      const format = namedFormat ?? (parseExportFormat(media) as 'json' | 'csv' | 'arrow' | 'parquet'); // the route offers these formats
       const { stream, rows, isTruncated } = await sql.answer({ query, format }, { client: principal.keyId, signal });
       const headers = {
         'X-Rows': String(rows),

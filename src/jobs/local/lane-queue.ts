@@ -25,15 +25,15 @@ export function createLaneQueue(): LaneQueue {
   const waitingByOwner = new Map<string, string[]>(); // owners in the order of their turns
   let length = 0;
 
-  const add = (owner: string, place: (list: string[]) => void): void => {
+  const add = (owner: string, insert: (list: string[]) => void): void => {
     const list = waitingByOwner.get(owner) ?? [];
-    place(list);
+    insert(list);
     waitingByOwner.set(owner, list);
     length++;
   };
   const findFirst = (mayRun: MayRun) => {
     for (const [owner, list] of waitingByOwner) {
-      const jobId = list.find((each) => mayRun(owner, each));
+      const jobId = list.find((candidateId) => mayRun(owner, candidateId));
       if (jobId !== undefined) return { owner, list, jobId };
     }
     return undefined;
@@ -59,9 +59,9 @@ export function createLaneQueue(): LaneQueue {
     },
     remove(owner, jobId) {
       const list = waitingByOwner.get(owner);
-      const place = list?.indexOf(jobId) ?? -1;
-      if (list === undefined || place < 0) return false;
-      list.splice(place, 1);
+      const position = list?.indexOf(jobId) ?? -1;
+      if (list === undefined || position < 0) return false;
+      list.splice(position, 1);
       if (list.length === 0) waitingByOwner.delete(owner);
       length--;
       return true;

@@ -193,11 +193,11 @@ function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () =>
 /** Adds the slots of this process to the loads of its lanes. */
 function addSlotLoads(
   loads: Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>,
-  own: Readonly<Record<JobClass, number>>,
+  ownCounts: Readonly<Record<JobClass, number>>,
 ): Readonly<Record<JobClass, LaneLoad>> {
   const createLaneLoad = (name: JobClass): LaneLoad => {
     const { waiting, running, oldestSeconds } = loads[name];
-    return { waiting, running, oldestSeconds, places: own[name] };
+    return { waiting, running, oldestSeconds, places: ownCounts[name] };
   };
   return { heavy: createLaneLoad('heavy'), huge: createLaneLoad('huge'), light: createLaneLoad('light') };
 }

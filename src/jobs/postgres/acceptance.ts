@@ -34,9 +34,9 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
   const formatNow = (): string => formatTimestamp(clock.now());
 
   /** Admits a submission by the limits of the queue. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
-  function admitNow(job: Admission, place: Waiting, bytesMax = limits.jobBytesMax): void {
+  function admitNow(job: Admission, queuePosition: Waiting, bytesMax = limits.jobBytesMax): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
-    admit(job, place, { ...limits, jobBytesMax: bytesMax });
+    admit(job, queuePosition, { ...limits, jobBytesMax: bytesMax });
   }
 
   /** Runs the follow-up of a submission. @returns its status */
@@ -51,16 +51,18 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
   const submitAll: SubmissionWriter = async (newJobs) => {
     await forgetSurplus(newJobs.length);
     const bytesMax = await Promise.all(newJobs.map(({ kind }) => presence.jobBytesMax(JOB_KIND_CATALOGUE[kind].lane)));
-    const places = await rows.places(newJobs.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })));
+    const queuePositions = await rows.places(
+      newJobs.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })),
+    );
     const accepted = createTally();
     return Promise.allSettled(
       newJobs.map(async (job, i) => {
-        const own = { estimatedBytes: job.estimatedBytes, owner: job.origin?.owner ?? '' };
-        const admit = (place: Waiting): void => {
-          admitNow(own, accepted.with(place, own.owner), bytesMax[i]);
-          accepted.add(own.owner);
+        const newJob = { estimatedBytes: job.estimatedBytes, owner: job.origin?.owner ?? '' };
+        const admit = (queuePosition: Waiting): void => {
+          admitNow(newJob, accepted.with(queuePosition, newJob.owner), bytesMax[i]);
+          accepted.add(newJob.owner);
         };
-        return finishSubmission(await jobs.add(job, { at: formatNow(), place: places[i]!, admit }));
+        return finishSubmission(await jobs.add(job, { at: formatNow(), place: queuePositions[i]!, admit }));
       }),
     );
   };
@@ -69,9 +71,11 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     submitAll,
     async retry(jobId: string): Promise<JobStatus> {
       // A job that is too large for every node waits for a node with enough memory.
-      const written = await jobs.renew(jobId, formatNow(), (job, place) => admitNow(job, place, Infinity));
-      if (written === undefined) throw refuseMissingJob(jobId);
-      return finishSubmission(written);
+      const renewedJob = await jobs.renew(jobId, formatNow(), (job, queuePosition) =>
+        admitNow(job, queuePosition, Infinity),
+      );
+      if (renewedJob === undefined) throw refuseMissingJob(jobId);
+      return finishSubmission(renewedJob);
     },
   };
 }
@@ -98,11 +102,11 @@ function createTally() {
 /** @returns a function that deletes the oldest ended jobs without querying all ended jobs at every submission */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
   const submissions = Math.max(1, Math.floor(endedMax / 100));
-  let left = 0;
+  let remainingCount = 0;
   return async (count: number): Promise<void> => {
-    left -= count;
-    if (left >= 0) return;
-    left = submissions - 1;
+    remainingCount -= count;
+    if (remainingCount >= 0) return;
+    remainingCount = submissions - 1;
     for (const ended of await rows.surplus(endedMax, DELETED_JOBS_MAX)) await jobs.forget(ended);
   };
 }

@@ -30,17 +30,17 @@ const SILENT_MS = 5000;
 export async function claimNode(claim: NodeClaim): Promise<string> {
   const { name, process, pause = () => sleep(SILENT_MS) } = claim;
   const rows = createHolders(claim);
-  let own = name;
-  for (let looked: string | undefined; ;) {
-    const holder = await rows.find(own);
-    if (isFree(holder, process) || holder?.seen_at === looked) {
-      if (await rows.take(own, holder)) return own;
-    } else if (looked === undefined) {
-      looked = holder?.seen_at;
+  let nodeName = name;
+  for (let previousSeenAt: string | undefined; ;) {
+    const holder = await rows.find(nodeName);
+    if (isFree(holder, process) || holder?.seen_at === previousSeenAt) {
+      if (await rows.take(nodeName, holder)) return nodeName;
+    } else if (previousSeenAt === undefined) {
+      previousSeenAt = holder?.seen_at;
       await pause();
     } else {
-      own = `${name}#${randomBytes(3).toString('hex')}`;
-      looked = undefined;
+      nodeName = `${name}#${randomBytes(3).toString('hex')}`;
+      previousSeenAt = undefined;
     }
   }
 }
@@ -84,13 +84,13 @@ function createHolders({ database, schema, process, role, version }: NodeClaim) 
     },
     /** @returns true if no other process has written the row since it was read */
     async take(node: string, holder: Holder | undefined): Promise<boolean> {
-      const taken = await database.query(
+      const claimedRows = await database.query(
         `INSERT INTO ${nodes} AS n (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)
           ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state WHERE n.seen_at = $3
           RETURNING node`,
         [node, JSON.stringify(state), holder?.seen_at ?? null],
       );
-      return taken.length > 0;
+      return claimedRows.length > 0;
     },
   };
 }

@@ -69,7 +69,7 @@ export interface AddTerms {
   /** State of the queue as the caller read it; it is read again only if the job has changed. */
   readonly place: SubmissionPosition;
   /** Admits a job by the limits of the queue. @throws Refusal of a job that exceeds a limit */
-  readonly admit: (place: QueuePosition) => void;
+  readonly admit: (queuePosition: QueuePosition) => void;
 }
 
 /** Jobs as documents, with identity and state. Every change also writes the row of the job. */
@@ -85,8 +85,8 @@ export interface JobDocuments {
    */
   renew(
     jobId: string,
-    at: string,
-    admit: (job: Admission, place: Waiting) => void,
+    createdAt: string,
+    admit: (job: Admission, queuePosition: Waiting) => void,
   ): Promise<{ record: JobRecord; isNew: boolean } | undefined>;
   /** Returns the job of an attempt that its row has started; undefined if the job has ended since or is unreadable. */
   begun(offered: ReservedJob, beat: Beat): Promise<StartedAttempt | undefined>;
@@ -145,15 +145,15 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     await effect?.(tx);
     const isOver = isTerminal(next.status);
     const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record), identity) : record.callbacks;
-    const written = { ...identity, ...next, request: record.request, callbacks };
-    await write(tx, written, computeDelayMs(next, event));
+    const renewedRecord = { ...identity, ...next, request: record.request, callbacks };
+    await write(tx, renewedRecord, computeDelayMs(next, event));
     if (isOver && next.status !== 'failed') tx.drop({ kind: 'job-input', id: jobId });
-    return { identity, before, life: next, status: toStatus(identity, next, written) };
+    return { identity, before, life: next, status: toStatus(identity, next, renewedRecord) };
   }
 
   return {
-    async add(job, { at, place: known, admit }) {
-      let first: SubmissionPosition | undefined = known;
+    async add(job, { at, place: knownPosition, admit }) {
+      let first: SubmissionPosition | undefined = knownPosition;
       return documents.jobTransaction(async (tx) => {
         const { jobId, payload, request, message, origin } = job;
         const url = origin?.callback ?? null;
@@ -194,14 +194,14 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       const { jobId, sequence, attempt } = offered;
       const isOf = (record: JobRecord | undefined): boolean =>
         record?.status === 'pending' && record.sequence === sequence && record.attempt === attempt;
-      const own = { ...offered.seen, beat };
-      const seen = isOf(recordOf(own.found)) ? own : await look(jobId);
-      const record = recordOf(seen.found);
+      const ownClaim = { ...offered.seen, beat };
+      const reading = isOf(recordOf(ownClaim.found)) ? ownClaim : await look(jobId);
+      const record = recordOf(reading.found);
       if (record === undefined) await rows.drop(offered);
       if (record === undefined || !isOf(record)) return undefined;
       const { identity, life: before } = splitRecord(record);
       const life = addBeat(before, beat);
-      return { identity, before, life, status: toStatus(identity, life, record), seen };
+      return { identity, before, life, status: toStatus(identity, life, record), seen: reading };
     },
     async move(order) {
       let { seen } = order;
@@ -209,9 +209,9 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       const setBy = (record: JobRecord): void => void (by = createAuthorship(splitRecord(record).identity));
       return documents.jobTransaction(
         async (tx) => {
-          const known = seen;
+          const lastSeen = seen;
           seen = undefined; // the body may run again on another version
-          const moved = known && (await moveIn(tx, order, { seen: known, setBy }));
+          const moved = lastSeen && (await moveIn(tx, order, { seen: lastSeen, setBy }));
           return typeof moved === 'object' ? moved : moveIn(tx, order, { seen: await look(order.jobId), setBy });
         },
         {

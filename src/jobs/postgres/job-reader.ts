@@ -12,18 +12,18 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
   const look = async (jobId: string): Promise<JobRevision | undefined> => (await rows.look([jobId])).get(jobId);
 
   async function find(jobId: string): Promise<LocatedJob | undefined> {
-    const seen = await look(jobId);
-    return seen && readJobRow(seen, jobId);
+    const reading = await look(jobId);
+    return reading && readJobRow(reading, jobId);
   }
 
   async function list(query: JobQuery): Promise<JobListing> {
     const jobIds = await rows.matching(query);
-    const seen = await rows.look(jobIds);
+    const readings = await rows.look(jobIds);
     const listed = createListing();
     for (const jobId of jobIds) {
-      const found = seen.get(jobId);
-      const cause = findCause(found?.found, readJobRecord);
-      const job = found === undefined || cause !== undefined ? undefined : readJobRow(found, jobId);
+      const jobReading = readings.get(jobId);
+      const cause = findCause(jobReading?.found, readJobRecord);
+      const job = jobReading === undefined || cause !== undefined ? undefined : readJobRow(jobReading, jobId);
       if (cause !== undefined) listed.skip(cause);
       else if (job !== undefined) listed.add(job.status);
     }

@@ -265,8 +265,8 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       );
       return rows.map((row) => {
         const { sequence, queued, of_owner: queuedOfOwner } = row;
-        const seen = { ...createDocument(row, 'document'), beat: undefined };
-        return { sequence: Number(sequence), queued, queuedOfOwner, seen };
+        const reading = { ...createDocument(row, 'document'), beat: undefined };
+        return { sequence: Number(sequence), queued, queuedOfOwner, seen: reading };
       });
     },
     async reserve({ lane, exceptOwners, freeBytes, memoryBytes, start }) {
@@ -285,9 +285,9 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;
       const { progress, message, beat_at, started_at, node } = row;
       const beat = claim === null ? undefined : { progress, message, beat_at, started_at, node };
-      const seen = { ...createDocument(row, 'document'), beat };
+      const reading = { ...createDocument(row, 'document'), beat };
       const { found: input } = createDocument(row, 'input');
-      return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
+      return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen: reading, input };
     },
     async start({ jobId, sequence, attempt }, start) {
       const set = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);

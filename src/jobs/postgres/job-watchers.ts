@@ -14,28 +14,28 @@ const WATCH_MS = 250;
 
 export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {
   const listeners = createJobListeners(poll);
-  let known: ReadonlyMap<string, number> = new Map();
+  let knownRevisions: ReadonlyMap<string, number> = new Map();
   let isPolling = false;
   let isClosed = false;
 
   async function look(): Promise<void> {
-    const found = await rows.revisions(listeners.jobIds());
+    const revisions = await rows.revisions(listeners.jobIds());
     const watchesAll = listeners.hasListenersOfAll();
-    const all = watchesAll ? new Map([...found, ...(await rows.revisions('live'))]) : found;
+    const all = watchesAll ? new Map([...revisions, ...(await rows.revisions('live'))]) : revisions;
     // A job that was live and is no longer in the list has ended.
-    const left = watchesAll ? [...known.keys()].filter((jobId) => !all.has(jobId)) : [];
-    const changed = [...all].flatMap(([jobId, revision]) => (known.get(jobId) === revision ? [] : [jobId]));
-    known = all;
-    for (const jobId of [...changed, ...left]) listeners.call(jobId);
+    const unwatchedIds = watchesAll ? [...knownRevisions.keys()].filter((jobId) => !all.has(jobId)) : [];
+    const changed = [...all].flatMap(([jobId, revision]) => (knownRevisions.get(jobId) === revision ? [] : [jobId]));
+    knownRevisions = all;
+    for (const jobId of [...changed, ...unwatchedIds]) listeners.call(jobId);
   }
 
   function poll(): void {
     if (isPolling || isClosed || listeners.isEmpty()) return;
     isPolling = true;
     clock.after(WATCH_MS, () => {
-      const looked = isClosed ? Promise.resolve() : look();
+      const firstLook = isClosed ? Promise.resolve() : look();
       // The next read finds the changes that the failed read missed.
-      void looked
+      void firstLook
         .catch(() => {})
         .finally(() => {
           isPolling = false;

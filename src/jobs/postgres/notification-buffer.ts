@@ -10,12 +10,12 @@ export function createNotificationBuffer(): NotificationBuffer {
   return {
     hear: (word) => underWay.forEach((heard) => heard.add(word)),
     async during(work) {
-      const heard = new Set<string>();
-      underWay.add(heard);
+      const notifiedIds = new Set<string>();
+      underWay.add(notifiedIds);
       try {
-        return { value: await work(), heard };
+        return { value: await work(), heard: notifiedIds };
       } finally {
-        underWay.delete(heard);
+        underWay.delete(notifiedIds);
       }
     },
   };

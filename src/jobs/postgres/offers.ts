@@ -36,15 +36,15 @@ interface OfferedJob {
 }
 
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
-  const held = new Map<Lane, OfferedJob>();
+  const offersByLane = new Map<Lane, OfferedJob>();
   /** Starts that failed half-way or were not confirmed; no node runs their jobs. */
   const lost = new Set<Start>();
 
   /** Removes the job for which the node frees memory; an expired reservation may belong to another node. */
   function takeOffered({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
-    const entry = held.get(lane);
+    const entry = offersByLane.get(lane);
     if (entry !== undefined && exceptOwners.has(entry.job.owner)) return undefined;
-    held.delete(lane);
+    offersByLane.delete(lane);
     return entry !== undefined && clock.monotonicMs() < entry.untilMs ? entry.job : undefined;
   }
 
@@ -77,13 +77,13 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     takeBack,
     async leave(offered, { lane, freeBytes }) {
       const isHeld = offered.claim === null && offered.estimated_bytes > freeBytes;
-      if (!isHeld || held.has(lane)) return rows.release(offered);
-      held.set(lane, { job: offered, untilMs: clock.monotonicMs() + RESERVED_SECONDS * 1000 });
+      if (!isHeld || offersByLane.has(lane)) return rows.release(offered);
+      offersByLane.set(lane, { job: offered, untilMs: clock.monotonicMs() + RESERVED_SECONDS * 1000 });
     },
     async close() {
-      const left = [...held.values()].map(({ job }) => rows.release(job));
-      held.clear();
-      await Promise.allSettled(left); // Reservations expire by themselves.
+      const releases = [...offersByLane.values()].map(({ job }) => rows.release(job));
+      offersByLane.clear();
+      await Promise.allSettled(releases); // Reservations expire by themselves.
     },
   };
 }

@@ -30,13 +30,13 @@ export interface PartRows {
   /** Takes parts of one job that runs on another node. */
   claim(order: PartOrder): Promise<(WaitingJob & ClaimedParts) | undefined>;
   /** @returns true if this node still holds the parts, and the job continues */
-  beat(taken: ClaimedParts, leaseMs: number): Promise<boolean>;
+  beat(claim: ClaimedParts, leaseMs: number): Promise<boolean>;
   /** @returns true if the job waits for the outputs */
-  write(taken: ClaimedParts, written: WrittenParts): Promise<boolean>;
+  write(claim: ClaimedParts, writtenParts: WrittenParts): Promise<boolean>;
   /** Releases parts to any node. */
-  release(taken: ClaimedParts): Promise<void>;
+  release(claim: ClaimedParts): Promise<void>;
   /** Returns parts to the node of the job. */
-  giveBack(taken: ClaimedParts): Promise<void>;
+  giveBack(claim: ClaimedParts): Promise<void>;
 }
 
 /** Maximum number of parts per claim: a few seconds of work, after which waiting jobs come first. */

@@ -42,8 +42,8 @@ export interface Presence {
   announce(): Promise<void>;
   /** Returns the time until the next poll. */
   pauseMs(): number;
-  /** Reports and reads all data that is due, in one statement. @param room free slots of a node that takes work */
-  look(room: FreeCapacity | undefined): Promise<PollResult>;
+  /** Reports and reads all data that is due, in one statement. @param capacity free slots of a node that takes work */
+  look(capacity: FreeCapacity | undefined): Promise<PollResult>;
   /**
    * Returns the memory of the largest node that runs jobs of a lane, at most some seconds old; undefined if this node
    * reports no state.
@@ -76,12 +76,12 @@ export function createPresence(
   let saidMs = -Infinity;
   let watchMs = clock.monotonicMs() + lookOut.watchPauseMs();
 
-  async function look(room: FreeCapacity | undefined): Promise<PollResult> {
+  async function look(capacity: FreeCapacity | undefined): Promise<PollResult> {
     const nowMs = clock.monotonicMs();
     // The next poll may be too late.
     const isToSay = describe !== undefined && nowMs + lookOut.pauseMs() - saidMs > QUIET_MS;
     const asksSilent = nowMs >= watchMs;
-    const isOpen = room !== undefined && room.lanes.length > 0;
+    const isOpen = capacity !== undefined && capacity.lanes.length > 0;
     if (!isToSay && !asksSilent && !isOpen) return NO_WORK;
     const asksNodes = isToSay && heartbeats++ % CENSUS_EVERY === 0;
     if (isToSay) saidMs = nowMs;
@@ -91,7 +91,7 @@ export function createPresence(
       events: events?.due(),
       asksSilent,
       asksNodes,
-      room: isOpen ? { ...room, memoryBytes: limits.jobBytesMax } : undefined,
+      room: isOpen ? { ...capacity, memoryBytes: limits.jobBytesMax } : undefined,
     });
     if (nodes !== undefined) lookOut.nodes = nodes;
     const hasWork = waiting.jobs || waiting.parts;

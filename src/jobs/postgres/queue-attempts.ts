@@ -73,8 +73,8 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const hearing = createNotificationBuffer();
-  const own = createNodeAttemptRecords();
-  const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews });
+  const records = createNodeAttemptRecords();
+  const beats = createHeartbeats({ rows, leases, own: records, clock, ...limits, progressOf, onNews });
 
   function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
     const changed = { identity, life };
@@ -109,14 +109,14 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     const { node } = dependencies;
     const event: LifeEvent = { type: 'start', at: getTimestamp(clock), node };
     const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
-    const { value: taken, heard } = await hearing.during(() => take(order, start));
-    if (taken === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
-    const { begun, input } = taken;
+    const { value: claimedJobs, heard } = await hearing.during(() => take(order, start));
+    if (claimedJobs === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
+    const { begun, input } = claimedJobs;
     if (begun === undefined) return undefined;
     follow(begun, event);
     const granted = leases.of(begun);
     if (granted === undefined) return undefined;
-    own.start(granted, begun.seen);
+    records.start(granted, begun.seen);
     if (heard.has(granted.jobId)) retryCompletion(granted);
     return { lease: granted, job: begun.identity, input };
   }
@@ -145,7 +145,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
       if (!isHeld && lost === undefined) return refuseStale(lease);
       const event = createEvent(ending, lease.attempt, getTimestamp(clock));
       try {
-        const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
+        const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: records.of(lease) };
         const moved = isHeld ? await jobs.move(move) : undefined;
         // An earlier try may have succeeded.
         const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.fateOf(lease);

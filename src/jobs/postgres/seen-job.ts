@@ -88,10 +88,10 @@ export function createLooks(database: Database, schema: string) {
   const [one, several] = [formatStatement('= $1'), formatStatement('= ANY($1)')];
 
   return async (jobIds: readonly string[]): Promise<ReadonlyMap<string, JobRevision>> => {
-    const known = jobIds.filter(isDocumentId);
-    if (known.length === 0) return new Map();
-    const rows = await database.query<JobReadingRow>(known.length === 1 ? one : several, [
-      known.length === 1 ? known[0] : known,
+    const documentIds = jobIds.filter(isDocumentId);
+    if (documentIds.length === 0) return new Map();
+    const rows = await database.query<JobReadingRow>(documentIds.length === 1 ? one : several, [
+      documentIds.length === 1 ? documentIds[0] : documentIds,
     ]);
     return new Map(rows.map((row) => [row.document_id!, createRevision(row)])); // the documents exist
   };

@@ -57,7 +57,7 @@ interface SubmittedJob {
 const REFUSED_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
-  const held = new Map<Lease, ActivePartLease>();
+  const activeLeases = new Map<Lease, ActivePartLease>();
   const granted = new WeakSet<Lease>();
   const refused = new Set<string>();
   /** Jobs that end while the node takes parts of them. */
@@ -83,28 +83,32 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   async function claim({ lane, exceptOwners, freeBytes, take }: ClaimOrder): Promise<Claim | undefined> {
     if (!areWaiting) return undefined;
     const order = { lane, freeBytes, exceptOwners: [...exceptOwners], exceptJobs: [...refused], leaseMs };
-    const { value: taken, heard } = await hearing.during(() => rows.claim(order));
-    areWaiting = taken !== undefined;
-    if (taken === undefined) return undefined;
-    if (!take(taken)) {
-      await rows.release(taken);
+    const { value: claimedParts, heard } = await hearing.during(() => rows.claim(order));
+    areWaiting = claimedParts !== undefined;
+    if (claimedParts === undefined) return undefined;
+    if (!take(claimedParts)) {
+      await rows.release(claimedParts);
       return undefined;
     }
-    const activePartLease: ActivePartLease = { ...createLease(taken), taken, beatMs: clock.monotonicMs() };
+    const activePartLease: ActivePartLease = {
+      ...createLease(claimedParts),
+      taken: claimedParts,
+      beatMs: clock.monotonicMs(),
+    };
     const { lease } = activePartLease;
     granted.add(lease);
-    held.set(lease, activePartLease);
-    if (heard.has(taken.jobId)) askAgain(activePartLease);
-    const submitted = await readSubmittedJob(taken).catch((thrown: unknown) => {
-      held.delete(lease);
+    activeLeases.set(lease, activePartLease);
+    if (heard.has(claimedParts.jobId)) askAgain(activePartLease);
+    const submitted = await readSubmittedJob(claimedParts).catch((thrown: unknown) => {
+      activeLeases.delete(lease);
       throw thrown;
     });
     if (submitted === undefined) {
-      held.delete(lease); // the job of the parts has ended
+      activeLeases.delete(lease); // the job of the parts has ended
       return undefined;
     }
     const { job, input } = submitted;
-    return { lease, job, input, parts: taken.parts };
+    return { lease, job, input, parts: claimedParts.parts };
   }
 
   function askAgain(activePartLease: ActivePartLease): void {
@@ -112,7 +116,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   }
 
   function lose(activePartLease: ActivePartLease): false {
-    held.delete(activePartLease.lease);
+    activeLeases.delete(activePartLease.lease);
     activePartLease.giveUp();
     return false;
   }
@@ -139,14 +143,14 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     claim,
     isOf: (lease) => granted.has(lease),
     async heartbeat(lease) {
-      const activePartLease = held.get(lease);
+      const activePartLease = activeLeases.get(lease);
       if (activePartLease === undefined) return false;
       return clock.monotonicMs() - activePartLease.beatMs < BEAT_MS_MIN || prolong(activePartLease);
     },
     async complete(lease, ending) {
-      const claimedParts = held.get(lease)?.taken;
+      const claimedParts = activeLeases.get(lease)?.taken;
       if (claimedParts === undefined) return false;
-      held.delete(lease);
+      activeLeases.delete(lease);
       if (ending.type === 'succeed' && 'artifact' in ending.result) {
         const { artifact, files } = ending.result;
         return rows.write(claimedParts, { artifact, ...(files && { files }), parts: claimedParts.parts });
@@ -157,7 +161,8 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     },
     ask(jobId) {
       hearing.hear(jobId);
-      for (const activePartLease of held.values()) if (activePartLease.taken.jobId === jobId) askAgain(activePartLease);
+      for (const activePartLease of activeLeases.values())
+        if (activePartLease.taken.jobId === jobId) askAgain(activePartLease);
     },
     forget: (jobId) =>
       rows.withdraw(jobId).catch((thrown: unknown) => {

@@ -89,7 +89,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
         problems.error({
           code: 'DUPLICATE_KEY',
           path: formatCellPath(label, fileRow, ''),
-          message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.`,
+          message: `An earlier row already contains the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.`,
         });
         return;
       }
@@ -156,14 +156,15 @@ function hasRelatedSecurity(
   problems.error({
     code: related === null ? 'REQUIRED' : 'NOT_IN_CHOICES',
     path: path(),
-    message: `The MERGER of ${identifier}${when} ${value === undefined ? '' : `gives ${value} shares for one and `}${related === null ? 'names no related identifier' : 'names itself as related'}; the name that the shares are of is needed. One that is paid in cash alone is an ACQUISITION.`,
+    message: `The MERGER of ${identifier}${when} ${related === null ? 'has no related identifier' : `has the related identifier ${related}, which is its own`}; related must be the security whose shares holders receive${value === undefined ? '' : ` (${value} per share)`}. Use ACQUISITION for a payment only in cash.`,
   });
   return false;
 }
 
 function readExDay(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | undefined {
   const day = readDate(cell, path, problems);
-  if (day === null) problems.error({ code: 'BAD_DATE', path: path(), message: 'The ex_date is empty.' });
+  if (day === null)
+    problems.error({ code: 'BAD_DATE', path: path(), message: 'The ex_date is empty; it must be a date, YYYY-MM-DD.' });
   return day ?? undefined;
 }
 
@@ -173,7 +174,7 @@ function readType(cell: Cell | undefined, path: CellLocation, problems: Problems
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
-    message: `${text === null ? 'null' : quoteText(text)} is not an action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : suggestName(text, TYPES)}`,
+    message: `${text === null ? 'null' : quoteText(text)} is not a type of corporate action; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : suggestName(text, TYPES)}`,
     value: text,
     accepted: TYPES,
   });
@@ -202,7 +203,7 @@ function readValue(
     problems.error({
       code: 'BAD_RATIO',
       path: path(),
-      message: `The value of a ${type} is ${Number.isNaN(value) ? 'empty' : value}; a multiplier greater than 0 is needed.`,
+      message: `The value of a ${type} is ${Number.isNaN(value) ? 'empty' : value}; it must be greater than 0.`,
       ...(Number.isNaN(value) ? {} : { value }),
     });
     return undefined;
@@ -213,7 +214,7 @@ function readValue(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `The value of a ${type} is empty; an amount per share is needed.`,
+      message: `The value of a ${type} is empty; it must be an amount per share.`,
     });
     return undefined;
   }
@@ -257,8 +258,8 @@ function readCash(
   if (value !== undefined && value > 0 && (type === 'MERGER' || type === undefined)) return value;
   const isElsewhere = value !== undefined && value > 0;
   const needed = isElsewhere
-    ? `only a MERGER pays cash besides shares; ${type} pays its value.`
-    : 'an amount per share of at least 0 is needed.';
+    ? `only a MERGER can pay cash in addition to shares. The cash of a ${type} is its value.`
+    : 'it must be an amount per share of at least 0.';
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : isElsewhere ? 'NOT_IN_CHOICES' : 'OUT_OF_RANGE',
     path: path(),
@@ -275,7 +276,7 @@ function readSubscription(cell: Cell | undefined, path: CellLocation, problems: 
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : 'OUT_OF_RANGE',
     path: path(),
-    message: `The subscription_price is ${JSON.stringify(formatWrittenCell(cell))}; a price of at least 0 is needed.`,
+    message: `The subscription_price is ${JSON.stringify(formatWrittenCell(cell))}; it must be a price of at least 0.`,
     value: formatWrittenCell(cell),
   });
   return undefined;

@@ -81,7 +81,7 @@ const findElectionWarning = (action: CorporateAction) =>
   findLateAnnouncement(action, {
     day: action.electionDay,
     member: 'election_date',
-    words: (elected) => `election_date ${elected}: it never awaits a decision`,
+    words: (elected) => `election_date ${elected}, so no holder can elect`,
   });
 
 interface LaterDate {
@@ -122,7 +122,7 @@ function findEndWarning(action: CorporateAction, { content, position }: Prices):
     return {
       action,
       code: 'ACTION_DATES',
-      message: `${describeAction(action)} ends it, and it has a bar on ${bar}: it leaves what holds it on ${exDate} and may be selected again.`,
+      message: `${describeAction(action)} ends the security, but the store has a bar on ${bar}. Indices delete the security on ${exDate} and can select it again later.`,
       evidence: { ex_date: exDate, bar },
     };
   }
@@ -144,14 +144,14 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
       : amount > price;
   if (!isDoubtful) return undefined;
   const what = isPaid
-    ? `pays ${amount} a share; that is no less than the close before,`
+    ? `pays ${amount} per share, which is not less than the previous close,`
     : isEnd
-      ? `pays ${amount} a share; that is far from the close before,`
-      : `has a subscription_price of ${amount}; that is above the close before,`;
+      ? `pays ${amount} per share, which is far from the previous close,`
+      : `has a subscription_price of ${amount}, which is above the previous close,`;
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} ${what} ${price} of ${formatDay(day)}.`,
+    message: `${describeAction(action)} ${what} ${price} on ${formatDay(day)}.`,
     evidence: { amount, close: price, close_date: formatDay(day) },
   };
 }
@@ -172,7 +172,7 @@ function findSplitWarning(action: CorporateAction, prices: Prices): ActionWarnin
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} makes ${value} shares of one, and the close goes from ${traded} on ${formatDay(before.day)} to ${after.price} on ${formatDay(after.day)} as without it.`,
+    message: `${describeAction(action)} has the ratio ${value}, but the close does not reflect it: ${traded} on ${formatDay(before.day)}, ${after.price} on ${formatDay(after.day)}.`,
     evidence: { ratio: value, close_before: traded, close: after.price, close_date: formatDay(after.day) },
   };
 }
@@ -197,7 +197,7 @@ function findEndingConflict(action: CorporateAction, { endings }: Prices): Actio
   return {
     action,
     code: 'ACTION_CONFLICT',
-    message: `${describeAction(action)} is applied: ${formatTerms(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
+    message: `${describeAction(action)} is applied: ${formatTerms(action)}. Other actions that end the security on that day are ignored: ${ignored}. Enter the cash of a merger in cash. For an offer with a choice, set election_date or election_default of one action.`,
     evidence: { ex_date: formatDay(exDay), applied: action.type, ignored },
   };
 }
@@ -220,7 +220,7 @@ function findSplitConflict(action: CorporateAction, { splits }: Prices): ActionW
   return {
     action,
     code: 'ACTION_CONFLICT',
-    message: `${identifier} has ${ratios.length} splits on ${formatDay(exDay)}, of ${ratios.join(' and ')}: all are applied, ${product} shares for one. Where one of them corrects another, leave the other out or give it the status cancelled.`,
+    message: `${identifier} has ${ratios.length} splits on ${formatDay(exDay)}, with the ratios ${ratios.join(' and ')}. All are applied, with a combined ratio of ${product}. If one of them corrects another, remove the other or set its status to cancelled.`,
     evidence: { ex_date: formatDay(exDay), ratios: ratios.join(', '), product },
   };
 }
@@ -247,8 +247,8 @@ function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateActi
 }
 
 function formatTerms({ type, value, related, cash }: CorporateAction): string {
-  const besides = cash === undefined ? '' : ` and ${cash} in cash`;
-  if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${besides}`;
+  const cashTerms = cash === undefined ? '' : ` and ${cash} in cash`;
+  if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${cashTerms}`;
   if (type === 'TICKER_CHANGE') return `TICKER_CHANGE to ${related}`;
   return value > 0 ? `${type} at ${value}` : `${type} without a price`;
 }
@@ -273,15 +273,15 @@ function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarn
   const createPriceWarning = (why: string): ActionWarning => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',
-    message: `${describeAction(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,
+    message: `${describeAction(action)} pays ${value} shares per share ${why}. ${type === 'MERGER' ? 'The last close is paid instead' : 'The shares have no value'}.`,
     evidence: { ratio: value, ...(related === null ? {} : { related }) },
   });
-  if (related === null) return createPriceWarning('and names no related identifier');
+  if (related === null) return createPriceWarning('and has no related identifier');
   if (related === identifier) return createPriceWarning('of itself');
-  if (!prices.position.has(related)) return createPriceWarning(`of ${related}, of which the market holds no bar`);
+  if (!prices.position.has(related)) return createPriceWarning(`of ${related}, which has no bar in the store`);
   const [ownClose, otherClose] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
   if (type !== 'MERGER' || ownClose === undefined) return undefined;
-  if (otherClose === undefined) return createPriceWarning(`of ${related}, which has no bar before`);
+  if (otherClose === undefined) return createPriceWarning(`of ${related}, which has no earlier bar`);
   const { reference } = prices.content;
   const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
   const worth = value * otherClose.price + cash;
@@ -290,7 +290,7 @@ function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarn
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} gives ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} for one, worth ${worth} at the close of ${formatDay(otherClose.day)}; that is far from the own close before, ${ownClose.price} of ${formatDay(ownClose.day)}.`,
+    message: `${describeAction(action)} pays ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} per share, worth ${worth} at the close of ${formatDay(otherClose.day)}, which is far from the previous close of ${identifier}, ${ownClose.price} on ${formatDay(ownClose.day)}.`,
     evidence: { ratio: value, related, worth, close: ownClose.price, close_date: formatDay(ownClose.day) },
   };
 }

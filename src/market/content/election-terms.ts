@@ -45,7 +45,10 @@ export function readElection(
     if (value === null) continue;
     if (!ELECTIONS.has(type)) return refuse(path, formatElectionError(type));
     if (isDividend && scripRatio === null)
-      return refuse(path, `A ${type} has an election and no scrip_ratio; the new shares for one held are needed.`);
+      return refuse(
+        path,
+        `A ${type} has an election but no scrip_ratio; scrip_ratio must be the number of new shares per share held.`,
+      );
   }
   return {
     ...(scripRatio === null ? {} : { scripRatio }),
@@ -54,7 +57,8 @@ export function readElection(
   };
 }
 
-const formatElectionError = (type: ActionType): string => `A ${type} has an election; nothing is elected of one.`;
+const formatElectionError = (type: ActionType): string =>
+  `A ${type} has an election; only ${[...ELECTIONS.keys()].join(', ')} can have one.`;
 
 function readRatio({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
   const value = readNumber(cell);
@@ -63,7 +67,7 @@ function readRatio({ cell, path }: ElectionCell, problems: Problems): number | n
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : 'BAD_RATIO',
     path: path(),
-    message: `The scrip_ratio is ${JSON.stringify(formatWrittenCell(cell))}; new shares for one held, greater than 0, are needed.`,
+    message: `The scrip_ratio is ${JSON.stringify(formatWrittenCell(cell))}; it must be the number of new shares per share held, greater than 0.`,
     value: formatWrittenCell(cell),
   });
   return undefined;

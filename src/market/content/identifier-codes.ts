@@ -39,7 +39,7 @@ export function createIdentifierCodes(problems: Problems): IdentifierCodes {
       problems.error({
         code: 'OUT_OF_RANGE',
         path,
-        message: `The market holds more than ${IDENTIFIERS_MAX} identifiers, which is the most a store can hold.`,
+        message: `The market has more than ${IDENTIFIERS_MAX} identifiers, the maximum of a store.`,
       });
       return undefined;
     }

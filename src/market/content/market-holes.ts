@@ -24,7 +24,7 @@ export function warnOfMissingDays(dates: Int32Array, problems: Problems): void {
     problems.warning({
       code: 'GAP_LONG',
       path: `market[${formatDay(dates[to]!)}]`,
-      message: `The market has no bar of any name on ${days} weekdays between ${formatDay(dates[to - 1]!)} and ${formatDay(dates[to]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
+      message: `The market has no bar on ${days} weekdays between ${formatDay(dates[to - 1]!)} and ${formatDay(dates[to]!)}; gaps of more than ${GAP_SESSIONS_MAX} are unusual.`,
     });
 }
 

@@ -39,7 +39,7 @@ export function refuseSize(
     problems.error({
       code: 'OUT_OF_RANGE',
       path: 'market',
-      message: `The market holds ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are accepted.`,
+      message: `The market has ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are accepted.`,
     });
     return true;
   }
@@ -50,7 +50,7 @@ export function refuseSize(
   problems.error({
     code: 'OUT_OF_RANGE',
     path: 'market',
-    message: `${shape.dates} dates of ${shape.identifiers} identifiers and ${shape.fields} columns need ${bytes} bytes; at most ${Math.floor(bytesMax)} are held.`,
+    message: `${shape.dates} dates of ${shape.identifiers} identifiers and ${shape.fields} columns need ${bytes} bytes; at most ${Math.floor(bytesMax)} are accepted.`,
   });
   return true;
 }

@@ -103,7 +103,7 @@ function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, 
       problems.warning({
         code: 'PRICE_JUMP',
         path: formatBarPath(content, n, t),
-        message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
+        message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} without a corporate action in between.`,
         value: price,
       });
     }
@@ -111,7 +111,7 @@ function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, 
       problems.warning({
         code: 'GAP_LONG',
         path: formatBarPath(content, n, t),
-        message: `${identifiers[n]} has no bar on ${t - before - 1} sessions before ${formatDay(dates[t]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
+        message: `${identifiers[n]} has no bar on ${t - before - 1} sessions before ${formatDay(dates[t]!)}; gaps of more than ${GAP_SESSIONS_MAX} are unusual.`,
       });
     }
   };
@@ -131,7 +131,7 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
     problems.warning({
       code: 'STALE_TAIL',
       path: formatBarPath(content, n, last),
-      message: `The last bar of ${identifier} is of ${formatDay(dates[last]!)}, ${missing} sessions before the last date of the store, and no action ends it.`,
+      message: `The last bar of ${identifier} is on ${formatDay(dates[last]!)}, ${missing} sessions before the last date of the store, without a corporate action that ends the security.`,
     });
   });
 }
@@ -150,7 +150,7 @@ function warnOfFloats({ fields, identifiers, dates }: MarketContent, problems: P
   const value = floats[first]!;
   const [day, name] = [dates[Math.floor(first / identifiers.length)]!, identifiers[first % identifiers.length]!];
   const all = count === 1 ? '1 value is' : `${count} values are`;
-  const message = `FREE_FLOAT of ${name} is ${value} on ${formatDay(day)}; it is a fraction of the shares, at most 1. ${all} above 1.`;
+  const message = `FREE_FLOAT of ${name} is ${value} on ${formatDay(day)}; it must be a fraction of at most 1. ${all} above 1.`;
   problems.warning({ code: 'OUT_OF_RANGE', path: `market[${name} ${formatDay(day)}].FREE_FLOAT`, message, value });
 }
 
@@ -172,8 +172,8 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
       path: `corporate_actions[${identifier} ${formatDay(exDay)}]`,
       message:
         n === undefined
-          ? `The market holds no bar of ${identifier}, which has a ${type} on ${formatDay(exDay)}.`
-          : `${identifier} has no bar on the session of its ${type} of ${formatDay(exDay)}.`,
+          ? `The market has no bar of ${identifier}, which has a ${type} on ${formatDay(exDay)}.`
+          : `${identifier} has no bar on the session of its ${type} on ${formatDay(exDay)}.`,
     });
   }
 }

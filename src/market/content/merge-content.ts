@@ -59,7 +59,7 @@ function mergeField(
       problems.error({
         code: 'DUPLICATE_KEY',
         path: `series[${identifier}]`,
-        message: `The store holds the ${key.toUpperCase()} ${priceSeries[key]} of ${identifier}; the added rows have ${added[key]}.`,
+        message: `The ${key.toUpperCase()} of ${identifier} is ${priceSeries[key]} in the store and ${added[key]} in the added rows.`,
         value: added[key],
       });
     }
@@ -71,7 +71,7 @@ function mergeField(
       problems.error({
         code: 'DUPLICATE_KEY',
         path: `series[${identifier} ${formatDay(day)}].CLOSE`,
-        message: `The store already has ${before} there; the added rows have ${value}.`,
+        message: `The value is ${before} in the store and ${value} in the added rows.`,
         value,
       });
     }
@@ -106,7 +106,7 @@ function mergePanels(heldPanels: Panels, added: Panels, problems: Problems): Pan
         problems.error({
           code: 'DUPLICATE_KEY',
           path: `market[${added.identifiers[n]} ${formatDay(added.dates[t]!)}].${name}`,
-          message: `The store already has ${before} there; the added rows have ${after}.`,
+          message: `The value is ${before} in the store and ${after} in the added rows.`,
           value: after,
         });
       });
@@ -166,7 +166,7 @@ function mergeReference(referenceTable: ReferenceTable, added: ReferenceTable, p
         problems.error({
           code: 'DUPLICATE_KEY',
           path: `reference[${identifier}]`,
-          message: `The store holds another row of ${identifier} ${row.validFrom === null ? 'without valid_from' : `valid from ${formatDay(row.validFrom)}`}.`,
+          message: `The store has a different row of ${identifier} ${row.validFrom === null ? 'without valid_from' : `valid from ${formatDay(row.validFrom)}`}.`,
         });
       }
     }
@@ -206,7 +206,7 @@ function mergeActions(
     problems.error({
       code: 'DUPLICATE_KEY',
       path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`,
-      message: `The store holds another ${action.type} of ${action.identifier} on that date, with the value ${before.value}; the added rows have ${action.value}.`,
+      message: `The value of the ${action.type} of ${action.identifier} on that date is ${before.value} in the store and ${action.value} in the added rows.`,
       value: action.value,
     });
   }
@@ -237,7 +237,7 @@ function mergeUniverses(
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
         path: `universes[${spell.identifier}]`,
-        message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with a different end.`,
+        message: `The membership of ${spell.identifier} in ${spell.universe} has a different end in the store.`,
       });
     }
     spells.set(formatSpellKey(spell), spell.end === null && membership !== undefined ? membership : spell);

@@ -144,7 +144,7 @@ function listFindings(partialDates: readonly PartialDate[]): Finding[] {
       severity: 'warning',
       code: 'PARTIAL_DATE',
       path: `market[${formatDay(day)}]`,
-      message: `Bars of ${bars} of ${bars + missing.length} names on ${formatDay(day)}: ${missing.length} that traded shortly before have none (${list}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
+      message: `${bars} of ${bars + missing.length} securities have a bar on ${formatDay(day)}. ${missing.length} that traded shortly before have none (${list}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
       count: missing.length,
       places: missing.slice(0, NAMES_MAX),
     };
@@ -152,7 +152,7 @@ function listFindings(partialDates: readonly PartialDate[]): Finding[] {
   const remainingPartialDates = partialDates.slice(DATES_MAX);
   if (remainingPartialDates.length === 0) return single;
   const bars = remainingPartialDates.reduce((sum, { missing }) => sum + missing.length, 0);
-  const message = `${remainingPartialDates.length} earlier dates have bars of only some names, ${bars} bars are missing in all: the latest is ${formatDay(remainingPartialDates[0]!.day)}, the first ${formatDay(remainingPartialDates.at(-1)!.day)}.`;
+  const message = `${remainingPartialDates.length} earlier dates from ${formatDay(remainingPartialDates.at(-1)!.day)} to ${formatDay(remainingPartialDates[0]!.day)} have bars of only some securities. ${bars} bars are missing in total.`;
   return [
     ...single,
     { severity: 'warning', code: 'PARTIAL_DATE', path: 'market', message, count: remainingPartialDates.length },

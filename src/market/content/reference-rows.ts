@@ -63,7 +63,7 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
         problems.error({
           code: 'DUPLICATE_KEY',
           path: formatCellPath(label, fileRow, ''),
-          message: `An earlier row already holds ${identifier} ${when}.`,
+          message: `An earlier row already contains ${identifier} ${when}.`,
         });
         return;
       }

@@ -26,7 +26,7 @@ export function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
       severity: 'info',
       code: 'SPLIT_RESTATED',
       path: `market.${identifier}`,
-      message: `The source restated ${identifier} for a ${round(one)}:${round(other)} split: prices${until} are divided by ${round(ratio)}. Its bars and corporate actions are those of the source.`,
+      message: `The source restated ${identifier} for a ${round(one)}:${round(other)} split. Prices${until} are divided by ${round(ratio)}. Its bars and corporate actions are now those of the source.`,
       value: ratio,
     };
   });
@@ -37,12 +37,13 @@ const round = (number: number): number => Number(number.toPrecision(6));
 /** Returns one finding for each rejected security. */
 export function createRejectionFindings(rejections: readonly Rejection[]): Finding[] {
   return limitItems(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
-    const later = heldBack === 0 ? '' : `; ${countText(heldBack, 'later bar')} held back`;
+    const later =
+      heldBack === 0 ? '' : `, and ${countText(heldBack, 'later bar')} ${heldBack === 1 ? 'was' : 'were'} not added`;
     return {
       severity: 'warning',
       code: 'HISTORY_CHANGED',
       path: `market.${identifier}`,
-      message: `The source has another history of ${identifier}: ${describeDifferences(bars, actions)}${formatExamples(first)}. Its bars and corporate actions stay as they are${later}. Refresh with full: true (--full) to take the source as it is.`,
+      message: `The history of ${identifier} differs in the source: ${describeDifferences(bars, actions)}${formatExamples(first)}. Its bars and corporate actions in the store are unchanged${later}. To use the history of the source, refresh with full: true (--full).`,
     };
   });
 }
@@ -66,14 +67,14 @@ function formatExamples(first: readonly Restatement[]): string {
 /** Reports columns that the store lacks and that have values on stored days. */
 export function createColumnFindings(columns: readonly string[], lastDay: Day): Finding[] {
   if (columns.length === 0) return [];
-  const message = `The source has values of dates up to ${formatDay(lastDay)} in ${countText(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
+  const message = `The source has values up to ${formatDay(lastDay)} in ${countText(columns.length, 'column')} that the store does not have (${columns.join(', ')}). They were not added. To add them, refresh with full: true (--full).`;
   return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message }];
 }
 
 /** Reports bars that arrived later than those of other securities. */
 export function reportLateBars(late: number): Finding[] {
   if (late === 0) return [];
-  const message = `${countText(late, 'bar')} of dates that the store has came after the last bar of ${late === 1 ? 'its security' : 'their securities'}, and ${late === 1 ? 'was' : 'were'} added: results of those dates change.`;
+  const message = `${countText(late, 'late bar')} ${late === 1 ? 'was' : 'were'} added on dates that the store already had. Results of those dates change.`;
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
 }
 
@@ -87,6 +88,6 @@ function limitItems<T extends { readonly identifier: string }>(
   const others = items.length - findings.length;
   if (others <= 0) return findings;
   const names = items.slice(FINDINGS_MAX, 2 * FINDINGS_MAX).map(({ identifier }) => identifier);
-  const message = `So it is for ${countText(others, 'more security', 'more securities')}: ${names.join(', ')}${others > names.length ? ' and others' : ''}.`;
+  const message = `The same applies to ${countText(others, 'more security', 'more securities')}: ${names.join(', ')}${others > names.length ? ' and others' : ''}.`;
   return [...findings, { severity: findings[0]!.severity, code, path: 'market', message, count: others }];
 }

@@ -195,7 +195,7 @@ function createTableFindings(tables: Readonly<Record<SideTable, TableChanges>>, 
     const { added, changed, removed } = history;
     // Actions of stored days are accepted only together with a split, which has a separate finding.
     if (tableKind === 'corporate_actions' || added + changed + removed === 0) return [];
-    const message = `Rows about days up to ${formatDay(lastDay)}: ${changed} changed, ${removed} removed, ${added} added. They are served from now on; run earlier computations again.`;
+    const message = `Rows up to ${formatDay(lastDay)} differ: ${changed} changed, ${removed} removed, ${added} added. The service now uses them. Repeat earlier computations.`;
     return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: tableKind, message }];
   });
 }

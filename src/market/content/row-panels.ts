@@ -43,7 +43,7 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
     problems.error({
       code: 'EMPTY_DATASET',
       path: 'market',
-      message: 'The market holds no row with a number; at least one is needed.',
+      message: 'The market has no row with a number; it must have at least one.',
     });
   const isSound = problems.errors === 0;
   const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));

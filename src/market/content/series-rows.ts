@@ -48,7 +48,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
         problems.error({
           code: 'OUT_OF_RANGE',
           path: label,
-          message: `The series have more than ${SERIES_ROWS_MAX} rows, which is the most a store can hold.`,
+          message: `The series have more than ${SERIES_ROWS_MAX} rows, the maximum of a store.`,
         });
       if (rows > SERIES_ROWS_MAX) return;
       const needed = createNeededReader(cells, problems);
@@ -123,7 +123,7 @@ function findCommonAttribute(
     problems.error({
       code: 'NOT_IN_CHOICES',
       path: path(),
-      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(held)}, and a series has one.`,
+      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(held)}. All rows of a series must have the same value.`,
       accepted: [held],
       value: come,
     });
@@ -148,7 +148,7 @@ export function reportSeries(
       problems.error({
         code: 'DUPLICATE_KEY',
         path: `series[${identifier}]`,
-        message: `${identifier} is in market and in series; an identifier is in one of them.`,
+        message: `${identifier} is in market and in series; an identifier must be in only one of them.`,
         value: identifier,
       });
   }
@@ -156,7 +156,7 @@ export function reportSeries(
     problems.warning({
       code: 'OUT_OF_RANGE',
       path: `series[${identifier}]`,
-      message: `The exchange rate ${identifier} is ${first.value} on ${first.date}${count > 1 ? ` and 0 or less on ${count - 1} more days` : ''}; what needs it there is refused.`,
+      message: `The exchange rate ${identifier} is ${first.value} on ${first.date}${count > 1 ? ` and 0 or less on ${count - 1} more days` : ''}. Computations that need it on such a day are refused.`,
       value: first.value,
     });
   }

@@ -44,13 +44,13 @@ export function warnOfSessions(
     problems.warning({
       code: 'NOT_A_SESSION',
       path: 'market',
-      message: `${bars} bars are of ${days.length} days that are no session of ${inUse}: ${list} and more. No index on such a calendar sees them.`,
+      message: `${bars} bars are on ${days.length} days that are not sessions of ${inUse}: ${list} and more. Indices with these calendars do not use them.`,
     });
     return;
   }
   for (const { day, names } of days) {
     const list = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${WEEKDAYS[toWeekday(day)]}, which is no session of ${inUse}: ${list}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAYS[toWeekday(day)]}, which is not a session of ${inUse}: ${list}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

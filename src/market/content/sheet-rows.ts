@@ -38,7 +38,7 @@ export function createSheetReader(
       problems.error({
         code: 'WRONG_TYPE',
         path: formatCellPath(label, row, columns[formula] ?? ''),
-        message: 'The cell is a formula; a value is needed.',
+        message: 'The cell is a formula; it must be a value.',
       });
   };
 }

@@ -54,7 +54,7 @@ export function readDate(cell: Cell | undefined, path: CellLocation, problems: P
     problems.error({
       code: 'BAD_DATE',
       path: path(),
-      message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`,
+      message: `${JSON.stringify(text)} is not a valid date; it must be a date, YYYY-MM-DD.`,
       value: text,
     });
   }

@@ -36,7 +36,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
         problems.error({
           code: 'BAD_IDENTIFIER',
           path: formatPath('universe'),
-          message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.`,
+          message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; it must have 1 to ${UNIVERSE_NAME_MAX} characters.`,
         });
       }
       const identifier = names.includes('identifier')
@@ -49,7 +49,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
         problems.error({
           code: 'INVALID_RANGE',
           path: formatPath('end'),
-          message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.`,
+          message: `The membership ends on ${formatDay(end)}; the end must be after the start, ${formatDay(start)}.`,
         });
         return;
       }
@@ -95,4 +95,4 @@ export function compareMemberships(a: Membership, b: Membership): number {
 
 const compareDays = (a: number | null, b: number | null) => (a === b ? 0 : (a ?? -Infinity) - (b ?? -Infinity));
 const formatSpell = ({ start, end }: Membership) =>
-  `from ${start === null ? 'ever' : formatDay(start)} to ${end === null ? 'now' : formatDay(end)}`;
+  `from ${start === null ? 'the beginning' : formatDay(start)} to ${end === null ? 'the present' : formatDay(end)}`;

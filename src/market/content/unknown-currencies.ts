@@ -26,7 +26,7 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
     if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || inPairs.has(currency)) return;
     const since = about.from === null ? '' : ` from ${about.from}`;
     const meant = suggestName(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
-    const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}: no code of ISO 4217, and the store has no exchange rate of it.${meant}`;
+    const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}, which is not an ISO 4217 code, and the store has no exchange rate for it.${meant}`;
     results.push({ ...about, currency, message });
   };
   const column = reference.columns.indexOf('CURRENCY');

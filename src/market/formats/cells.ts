@@ -71,12 +71,12 @@ export const formatWrittenCell = (cell: Cell | undefined): string =>
 export function explainNotANumber(text: string): string {
   const number = text.trim();
   if (/^[+-]?\d{1,3},\d{3}$/.test(number))
-    return 'has a comma, of decimals or between thousands; write digits and a point, or say which by decimal or thousands of a mapping';
+    return 'has a comma that may be a decimal mark or a thousands separator; write a decimal point, or set decimal or thousands of the mapping';
   if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))
-    return 'has commas between its thousands; write digits only, or read them by thousands of a mapping';
+    return 'has commas as thousands separators; remove them, or set thousands of the mapping';
   if (/^[+-]?(?:[$€£¥₹] ?\d[\d.,]*|\d[\d.,]* ?(?:[KMBT]|[$€£¥₹]))$/i.test(number))
-    return 'has a sign of money or a unit; write digits and a point, or read it by units of a mapping';
+    return 'has a currency sign or a unit; remove it, or set units of the mapping';
   return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number)
-    ? 'is written with a decimal comma; a decimal point is needed'
+    ? 'has a decimal comma; write a decimal point, or set decimal of the mapping'
     : 'is not a finite number';
 }

@@ -36,7 +36,7 @@ export function correctMapping(
       mapping: { ...mapping, zero_prices: 'missing' },
       question: {
         field: 'zero_prices',
-        question: `${countText(listFindings('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
+        question: `${countText(listFindings('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0 and read as missing.`,
         taken: 'missing',
         others: ['refuse'],
         required: false,
@@ -75,7 +75,7 @@ function correctRepeated(
       mapping: { ...mapping, on_duplicate: 'identical' },
       question: {
         field: 'on_duplicate',
-        question: `${countText(findings, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
+        question: `${countText(findings, 'row repeats', 'rows repeat')} the identifier and date of an earlier row. Equal rows are read once.`,
         taken: 'identical',
         others: ['first', 'last', 'refuse'],
         required: false,
@@ -86,7 +86,7 @@ function correctRepeated(
       mapping: { ...mapping, on_duplicate: 'last' },
       question: {
         field: 'on_duplicate',
-        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${describeConflicts(conflicts)}The last is taken: is it the right one?${explainMissingIdentifier(mapping)}`,
+        question: `Rows with the same identifier and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${describeConflicts(conflicts)}The last row is used. Is it correct?${explainMissingIdentifier(mapping)}`,
         taken: 'last',
         others: ['first', 'refuse'],
         required: true,
@@ -108,11 +108,11 @@ function describeConflicts(conflicts: readonly RowConflict[]): string {
   });
   const more = conflicts.length - named.length;
   const securities = conflicts.length === 1 ? '1 security' : `${conflicts.length} securities`;
-  return `Rows that differ, of ${securities}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}. `;
+  return `Different rows of ${securities}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}. `;
 }
 
 function addEncoding(mapping: Mapping, { file, path }: Finding): CorrectedMapping {
-  const question = `The text of ${file ?? path} is not UTF-8: read as ${DEFAULT_ENCODING}.`;
+  const question = `The text of ${file ?? path} is not UTF-8. It is read as ${DEFAULT_ENCODING}.`;
   const others = ENCODINGS.filter((encoding) => encoding !== DEFAULT_ENCODING && encoding !== 'utf-8');
   return {
     mapping: { ...mapping, encoding: DEFAULT_ENCODING },
@@ -148,7 +148,7 @@ const getColumn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ??
 
 /** Explains several rows per day of a source without an identifier column, which was then not recognised. */
 const explainMissingIdentifier = (mapping: Mapping) =>
-  isWholeName(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
+  isWholeName(mapping) ? ' If a column contains the identifiers, set columns to identifier=COLUMN.' : '';
 
 /** Formats the total count of some findings with its noun. */
 function countText(findings: readonly Finding[], one: string, many: string): string {
@@ -163,7 +163,7 @@ function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapp
     mapping: { ...mapping, thousands: mark },
     question: {
       field: 'thousands',
-      question: `Some numbers have ${name}, as ${apart[0]}: taken for those between thousands, and passed over.`,
+      question: `Some numbers contain ${name}, for example ${apart[0]}. They are read as thousands separators.`,
       taken: mark,
       others: ['none'],
       required: mark === ',' && !apart.some((text) => /\.|,.*,/.test(text)),
@@ -182,7 +182,7 @@ function ignoreColumns(
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const finding = nonNumeric.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
-    const question = `Some of ${adjusted} are no finite numbers (${formatLocation(finding)}): left out, and no dividends are derived.${formatFileHint(mapping, nonNumeric)}`;
+    const question = `Some values of ${adjusted} are not finite numbers (${formatLocation(finding)}). The column is ignored, and no dividends are derived.${formatFileHint(mapping, nonNumeric)}`;
     if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
@@ -190,13 +190,13 @@ function ignoreColumns(
     };
   }
   const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')} (${formatLocation(nonNumeric[0]!)}): left out.${formatFileHint(mapping, nonNumeric)}`;
+  const question = `Some values of ${columns.join(', ')} are not numbers (${formatLocation(nonNumeric[0]!)}). ${columns.length === 1 ? 'The column is' : 'The columns are'} ignored.${formatFileHint(mapping, nonNumeric)}`;
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
 /** Formats the location of a finding and its text. */
 function formatLocation({ file, path, value }: Finding): string {
-  const text = value === undefined ? '' : `, as ${JSON.stringify(String(value).slice(0, 40))}`;
+  const text = value === undefined ? '' : `, for example ${JSON.stringify(String(value).slice(0, 40))}`;
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
 }
 
@@ -204,6 +204,6 @@ function formatLocation({ file, path, value }: Finding): string {
 function formatFileHint({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';
-  const those = files.length === 1 ? 'that file' : `those ${files.length} files`;
-  return ` To leave ${those} out instead: --ignore ${files.join(',')}.`;
+  const ignoredFiles = files.length === 1 ? 'this file' : `these ${files.length} files`;
+  return ` To ignore ${ignoredFiles} instead, use --ignore ${files.join(',')}.`;
 }

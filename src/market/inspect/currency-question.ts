@@ -11,13 +11,13 @@ export function askCurrency(draft: ProposalDraft, where: string, cells: readonly
   const shown = codes.slice(0, 3).join(', ').slice(0, 40);
   const declared =
     codes.length > 1
-      ? 'declare CURRENCY by name in the table reference'
+      ? 'Declare the CURRENCY of each security in the table reference'
       : /^[A-Z]{3}$/.test(code)
-        ? `declare it, as the currency of the store (--currency ${code}) or as CURRENCY in the table reference`
-        : 'it is no code of three capitals: divide prices in a subunit, as pence, before the import, then declare the currency';
+        ? `Declare it as the currency of the store (--currency ${code}) or as CURRENCY in the table reference`
+        : 'It is not a code of three capital letters. Divide prices in a minor unit, such as pence, before the import, then declare the currency';
   ask(draft, {
     field: 'ignore',
-    question: `The ${where} (${shown}) is not read, and prices count as of the store's currency: ${declared}.`,
+    question: `The ${where} (${shown}) is not read. Prices are taken to be in the currency of the store. ${declared}.`,
     taken: where.slice(where.indexOf(' ') + 1),
     required: false,
   });

@@ -74,17 +74,17 @@ export function recognise(
 
 const ADJUSTMENT_TEXT: Readonly<Record<Adjustment, string>> = {
   none: 'as traded',
-  splits: 'adjusted for splits and not for dividends',
+  splits: 'adjusted for splits, not for dividends',
   total: 'adjusted for splits and dividends',
 };
 
 export function useAdjustedAsClose(draft: ProposalDraft, adjusted: string): void {
   draft.mapping.columns = { ...draft.mapping.columns, CLOSE: adjusted };
   draft.adjustment = 'total';
-  draft.reason = `There are only adjusted closes (${adjusted}).`;
+  draft.reason = `The data contain only adjusted closes (${adjusted}).`;
   ask(draft, {
     field: 'adjustment',
-    question: `There are only adjusted closes (${adjusted}): are they adjusted for dividends, as the adjustment total says?`,
+    question: `The data contain only adjusted closes (${adjusted}). Are they adjusted for dividends (adjustment: total)?`,
     taken: 'total',
     others: ['splits', 'none'],
   });
@@ -100,13 +100,13 @@ export function proposeDays(draft: ProposalDraft, written: readonly (Cell | unde
   const result = detectDateFormat(cells);
   if (result === undefined) {
     const first = JSON.stringify(readText(cells[0]) ?? '').slice(0, 80);
-    const question = `How are days written? The first is ${first}.`;
+    const question = `What is the date format? The first date is ${first}.`;
     ask(draft, { field: 'date_format', question, taken: null });
     return;
   }
   const { format, others } = result;
   if (format !== null) draft.mapping.date_format = format;
-  const question = `Days may be written ${[format, ...others].join(' or ')}: no day decides it. The first is taken.`;
+  const question = `Every date fits ${[format, ...others].join(' and ')}. The first format is used.`;
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
 }
 

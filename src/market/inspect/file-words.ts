@@ -17,5 +17,5 @@ export function setBasisFromFiles(draft: ProposalDraft, samples: readonly Sample
   const source = samples.find((sample) => isCloseFile(sample, splits) || isCloseFile(sample, adjusted));
   if (source === undefined) return;
   draft.adjustment = isCloseFile(source, splits) ? 'splits' : 'total';
-  draft.reason = `The file name states it: ${source.name}.`;
+  draft.reason = `The file name states the adjustment: ${source.name}.`;
 }

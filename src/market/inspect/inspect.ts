@@ -122,7 +122,7 @@ async function inspectSource(inspected: OpenedData, said: InspectionTerms): Prom
  */
 function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
   const names = unread.map(({ file, path }) => file ?? path);
-  const question = `Nothing can be read of ${names.join(', ')}. To leave ${names.length === 1 ? 'it' : 'them'} out: --ignore ${names.join(',')}.`;
+  const question = `${names.join(', ')} cannot be read. To ignore ${names.length === 1 ? 'it' : 'them'}, use --ignore ${names.join(',')}.`;
   return {
     ...inspection,
     confidence: 'unsure',
@@ -164,14 +164,14 @@ function createEmptyInspection(source: Source | undefined, problems: Problems): 
   const tables = source?.samples ?? [];
   const isEmpty = problems.errors === 0 && tables.length > 0 && tables.every(({ rows }) => rows.length === 1);
   if (isEmpty)
-    problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'There is a header, and no row below it.' });
+    problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The table has a header and no rows.' });
   return {
     files: tables.length,
     rows_read: 0,
     mapping: Mapping.parse({}),
     tables: {},
     adjustment: 'none',
-    basis: createBasis('none', 'Nothing was read.'),
+    basis: createBasis('none', 'No rows were read.'),
     confidence: 'unsure',
     recognised_as: null,
     unsure: isEmpty
@@ -179,7 +179,7 @@ function createEmptyInspection(source: Source | undefined, problems: Problems): 
       : [
           {
             field: 'columns',
-            question: `Which columns hold the day and the close? No table was recognised as one of prices.${describeTable(source)}`,
+            question: `Which columns contain the date and the close? No table of prices was recognised.${describeTable(source)}`,
             taken: null,
             others: [],
             required: true,
@@ -199,10 +199,10 @@ function describeTable(source: Source | undefined): string {
   if (cells.length === 0) return '';
   const days = cells.filter((cell) => isDay({}, cell)).length;
   if (days > 1 && days >= MAJORITY * cells.length)
-    return ' Days stand across, in its first row: turn the table, as frame.T of pandas does.';
+    return ' The first row contains dates. Transpose the table, for example with frame.T in pandas.';
   const header = cells.map((cell) => JSON.stringify(readText(cell) ?? '').slice(0, 40));
   const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
-  return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
+  return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. If each column is a security, set layout to wide and field to the field of the numbers.`;
 }
 
 async function openSource(inspected: OpenedData, problems: Problems, answers: Answers): Promise<Source | undefined> {
@@ -320,14 +320,14 @@ function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: 
   if (proposal.adjustment !== null) return createBasis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;
   if (splits !== undefined && splits > 0)
-    return createBasis('none', `Adjusted closes show ${splits} splits that closes lack: closes are as traded.`);
+    return createBasis(
+      'none',
+      `Adjusted closes imply ${splits === 1 ? '1 split' : `${splits} splits`} not contained in closes, so closes are as traded.`,
+    );
   const [taken, reason] =
     splits === 0
-      ? ([
-          'splits',
-          'Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.',
-        ] as const)
-      : (['none', 'Nothing says whether closes are adjusted: they are taken as traded.'] as const);
+      ? (['splits', 'Adjusted closes imply no further split, so closes are taken to be adjusted for splits.'] as const)
+      : (['none', 'The data do not state whether closes are adjusted. They are taken to be as traded.'] as const);
   const others = listAlternativeBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
   return createBasis(taken, reason);

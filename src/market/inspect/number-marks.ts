@@ -53,7 +53,7 @@ export function proposeNumberMarks(
   if (first === undefined) return;
   const mark = commas.length > 0 ? 'comma' : 'point';
   draft.mapping.decimal = commas.length > 0 ? ',' : '.';
-  const question = `Is the ${mark} of ${first} one of decimals or between thousands? No number decides it; it is taken for one of decimals.`;
+  const question = `Is the ${mark} in ${first} a decimal mark or a thousands separator? The numbers fit both. It is read as a decimal mark.`;
   ask(draft, {
     field: 'decimal',
     question,
@@ -76,12 +76,12 @@ function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
 /** Returns the question about numbers such as $14.82 and 59.83M. */
 export function createUnitsQuestion(text: string): Question {
   const { exponent, money } = splitUnits(text)!; // asked only about numbers with signs or units
-  const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
+  const sign = money === '' ? '' : ` The sign ${money} does not set the currency, which is that of the store.`;
   const unit =
-    exponent === '' ? '' : ` K, M, B and T are thousands to trillions (10${exponent.replace('e', '^')} here).`;
+    exponent === '' ? '' : ` K, M, B and T stand for thousands to trillions (here 10${exponent.replace('e', '^')}).`;
   return {
     field: 'units',
-    question: `Numbers have signs or units, as ${text}: read as numbers.${unit}${sign}`,
+    question: `Some numbers have signs or units, for example ${text}. They are read as numbers.${unit}${sign}`,
     taken: 'read',
     others: ['refuse'],
     required: false,
@@ -107,7 +107,7 @@ export function createCountsQuestion(mark: ',' | '.', texts: readonly string[]):
   const name = mark === ',' ? 'comma' : 'point';
   return {
     field: 'thousands',
-    question: `Is the ${name} of ${texts[0]}, a count of shares, between thousands, though prices have it for decimals? It is taken so: shares have no fractions.`,
+    question: `Is the ${name} in ${texts[0]}, a number of shares, a thousands separator, although it is the decimal mark of prices? It is read as one, because shares have no fractions.`,
     taken: mark,
     others: ['none'],
     required: !texts.some((text) => text.split(mark).length > 2),

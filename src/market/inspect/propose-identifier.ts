@@ -66,7 +66,7 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
   draft.mapping.columns = { ...draft.mapping.columns, identifier: name };
   ask(draft, {
     field: 'columns',
-    question: `No column is called like an identifier; ${name}, which holds texts as ${listTexts(name)[0]}, is taken for it: is it one?`,
+    question: `No column has the name of an identifier. ${name} is used, which contains texts such as ${listTexts(name)[0]}. Is it the identifier?`,
     taken: `identifier=${name}`,
     others: others.map((other) => `identifier=${other}`),
   });
@@ -122,7 +122,7 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
   if (!names.every((name) => isAssetIdentifier(findFileIdentifier(pattern, name) ?? ''))) return false;
   draft.mapping.identifier_from = pattern;
   const only = names.length === 1 ? findFileIdentifier(pattern, names[0]!) : null;
-  const question = `No column holds the identifier; the name of the ${namedBy} is taken for it: ${only}.`;
+  const question = `No column contains the identifier. The name of the ${namedBy} is used: ${only}.`;
   const unnamed = namedBy === 'sheet' ? names.filter((name) => UNNAMED_SHEET.test(name)) : [];
   const days = column(date).map((cell) => readText(cell));
   if (only != null)
@@ -138,7 +138,7 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
   else if (unnamed.length > 0)
     ask(draft, {
       field: 'identifier_from',
-      question: `No column holds the identifier; the names of the sheets are taken for it, as ${unnamed.slice(0, 3).join(', ')}, which Excel gives by itself: are they the names?`,
+      question: `No column contains the identifier. The names of the sheets are used, for example ${unnamed.slice(0, 3).join(', ')}, which are default names of Excel. Are they identifiers?`,
       taken: pattern,
     });
   return true;

@@ -89,7 +89,7 @@ function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, bo
     draft,
     named,
     sample.name,
-    isPairs ? 'Bloomberg, a column of days for each security' : 'pandas, two levels',
+    isPairs ? 'Bloomberg, one date column per security' : 'pandas, two column levels',
   );
   draft.mapping = {
     ...draft.mapping,

@@ -42,12 +42,12 @@ export function proposeLong(
     const near = findNearRole(role, header);
     if (near === undefined || (role === 'CLOSE') !== listCells(near).some(isNumber)) continue;
     roles[role] = near;
-    const question = `The column ${near} is taken for ${role}: did you mean ${role}?`;
+    const question = `The column ${near} is read as ${role}. Did you mean ${role}?`;
     ask(draft, { field: 'columns', question, taken: `${role}=${near}` });
   }
   const { index = [] } = sample;
   const isIndexed = index.includes(roles.date!) && roles.identifier !== undefined && index.includes(roles.identifier);
-  recognise(draft, header, sample.name, isIndexed ? 'pandas, an index of days and names' : null);
+  recognise(draft, header, sample.name, isIndexed ? 'pandas, index of dates and identifiers' : null);
   const fields = { ...roles };
   delete fields.adjusted;
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...selectColumns(fields), ...draft.mapping.columns } };
@@ -95,7 +95,7 @@ const isOfBar = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapp
 function useAdjustedCloses(draft: ProposalDraft, adjusted: string, own: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (own === undefined) return;
-  const question = `Dividends are derived from ${adjusted}, not read from ${own}. Its own are given as the table corporate_actions instead, without adjusted_close.`;
+  const question = `Dividends are derived from ${adjusted}, not read from ${own}. To use ${own}, supply it as the table corporate_actions and set adjusted_close to none.`;
   ask(draft, { field: 'adjusted_close', question, taken: adjusted, others: ['none'], required: false });
 }
 

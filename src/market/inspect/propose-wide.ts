@@ -66,7 +66,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     .filter((cell) => readText(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY * cells.length) return false;
   const fields = samples.length === 1 ? {} : mapTableFields(samples);
-  draft.recognisedAs = head === position ? 'pandas, one column a name' : 'Refinitiv Datastream';
+  draft.recognisedAs = head === position ? 'pandas, one column per security' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
     skip_rows: head,
@@ -131,7 +131,7 @@ const isVolume = (name: string) => findRole(name) === 'VOLUME' && name.length > 
 function leaveCounters(draft: ProposalDraft, names: readonly string[]): void {
   if (names.length === 0) return;
   draft.mapping.ignore = [...names];
-  const question = `${names.join(', ')} counts the rows, and is no name: left out.`;
+  const question = `${names.join(', ')} contains row numbers and is ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
@@ -143,7 +143,7 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
     for (const { name } of unknown)
       ask(draft, {
         field: 'fields',
-        question: `What are the numbers of ${name}? It is not read: fields does not name it.`,
+        question: `Which field does ${name} contain? It is not read, because fields does not list it.`,
         taken: null,
       });
     return;
@@ -152,14 +152,15 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
   if (report !== 'CLOSE')
     ask(draft, {
       field: 'field',
-      question: 'The table does not name the field of its numbers; CLOSE is assumed.',
+      question: 'The table does not state the field of its numbers. CLOSE is assumed.',
       taken: 'CLOSE',
       // Returns the fields of tables by name. A store must have closes, so a single table without a field name can only
       // contain closes.
       required: samples.length > 1 || report !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });
-  if (samples.length > 1) ask(draft, { field: 'fields', question: 'Which field is each of the tables?', taken: null });
+  if (samples.length > 1)
+    ask(draft, { field: 'fields', question: 'Which field does each table contain?', taken: null });
 }
 
 function mapTableFields(samples: readonly Sample[]): Record<string, string> {

@@ -81,8 +81,8 @@ function createProposal(
   if (!isRead) return undefined;
   const left = [...others, ...listForeignTables(draft.mapping, tables, namedBy)];
   const lacking = left.some((name) => dated.some((each) => each.name === name))
-    ? 'No days, or no identifiers,'
-    : 'No days';
+    ? 'no dates or no identifiers'
+    : 'no dates';
   if (left.length > 0) excludeColumn(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...getAdjustment(draft), mapping: applyAnswers(mapping, answers) };
@@ -106,7 +106,7 @@ function listForeignTables(
 /** Ignores tables without days, or with days but without identifiers, such as notes and lists of securities. */
 function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
-  const question = `${lacking} in ${names.join(', ')}: ignored.`;
+  const question = `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} ${lacking} and ${names.length === 1 ? 'is' : 'are'} ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 

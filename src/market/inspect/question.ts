@@ -33,7 +33,7 @@ export interface Basis {
 
 const MEANINGS: Readonly<Record<Adjustment, string>> = {
   none: 'closes are as traded',
-  splits: 'closes are divided by later splits',
+  splits: 'closes are adjusted for later splits',
   total: 'closes are adjusted for splits and dividends',
 };
 

@@ -19,7 +19,7 @@ export interface Vendor {
 
 const STOOQ: Question = {
   field: 'adjustment',
-  question: 'Stooq adjusts closes for splits and, by default, for dividends: is the adjustment total?',
+  question: 'Stooq adjusts closes for splits and, by default, for dividends. Is the adjustment total?',
   taken: 'splits',
   others: ['total', 'none'],
   required: false,
@@ -28,7 +28,7 @@ const STOOQ: Question = {
 const YFINANCE: Question = {
   field: 'adjustment',
   question:
-    'yfinance adjusts closes for splits and dividends, unless auto_adjust is False, which adds Adj Close: is the adjustment total?',
+    'yfinance adjusts closes for splits and dividends. With auto_adjust=False, it adjusts only for splits and adds Adj Close. Is the adjustment total?',
   taken: 'total',
   others: ['splits', 'none'],
   required: false,
@@ -43,7 +43,7 @@ const YAHOO_EXTRA_COLUMNS = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repa
  */
 const createTradedQuestion = (factors: string): Question => ({
   field: 'adjustment',
-  question: `CRSP writes closes as traded, and ${factors} are not taken for splits and dividends: give those as the table corporate_actions, or every split counts as a loss.`,
+  question: `CRSP closes are as traded, and ${factors} are not read as splits and dividends. Supply the table corporate_actions; without it, a split appears as a loss.`,
   taken: 'none',
   others: ['splits', 'total'],
   required: false,
@@ -156,7 +156,7 @@ export const VENDORS: readonly Vendor[] = [
     questions: [
       {
         field: 'columns',
-        question: 'SHROUT counts thousands of shares: it is read as a custom datapoint, not as SHARES_OUTSTANDING.',
+        question: 'SHROUT is in thousands of shares. It is read as a custom datapoint, not as SHARES_OUTSTANDING.',
         taken: null,
         others: [],
         required: false,
@@ -172,7 +172,7 @@ export const VENDORS: readonly Vendor[] = [
     questions: [
       {
         field: 'columns',
-        question: 'ShrOut counts thousands of shares: it is read as a custom datapoint, not as SHARES_OUTSTANDING.',
+        question: 'ShrOut is in thousands of shares. It is read as a custom datapoint, not as SHARES_OUTSTANDING.',
         taken: null,
         others: [],
         required: false,

@@ -122,8 +122,8 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     if (asked !== undefined) assertNotRejected(await find(documents, asked), digest);
     return documents.transaction(
       async (tx) => {
-        const known = await findOpen(tx, digest);
-        if (known !== undefined) return known;
+        const openApproval = await findOpen(tx, digest);
+        if (openApproval !== undefined) return openApproval;
         if ((await stored.dropExpired(tx)) >= OPEN_MAX)
           throw new Refusal('OVERLOADED', `${OPEN_MAX} requests wait for approval.`);
         const { persons } = rules[requested.action]!; // the error is thrown only for changes with a rule
@@ -166,8 +166,8 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     async admit(tx, requested) {
       const approval = await readApproval(tx, requested);
       if (approval === undefined) return { approval_id: null, approved_by: [] };
-      const used = stepOf('used', authorship, { at: formatTime(), comment: null });
-      await save(tx, { ...approval, state: 'used', history: [...approval.history, used] });
+      const usedStep = stepOf('used', authorship, { at: formatTime(), comment: null });
+      await save(tx, { ...approval, state: 'used', history: [...approval.history, usedStep] });
       const approved = approval.history.filter(({ action }) => action === 'approved');
       return { approval_id: approval.approval_id, approved_by: approved.map(({ author }) => author) };
     },
@@ -188,12 +188,12 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     },
     async list(query) {
       const { state, before = Infinity, limit } = query;
-      const found: Approval[] = [];
+      const matches: Approval[] = [];
       for await (const approval of stored.newestFirst(state, before)) {
-        if (isQueried(approval, query)) found.push(approval);
-        if (found.length === limit) break;
+        if (isQueried(approval, query)) matches.push(approval);
+        if (matches.length === limit) break;
       }
-      return found;
+      return matches;
     },
     get,
     async decide(approvalId, decision, comment, decider) {
@@ -223,11 +223,14 @@ const computeDigest = ({ action, subject, content }: ProposedChange): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
 
 /** Refuses a change if a person rejected the same figures in an earlier request. @throws Refusal APPROVAL_CLOSED */
-function assertNotRejected(earlier: Approval | undefined, digest: string): void {
-  if (earlier?.state !== 'rejected' || earlier.digest !== digest) return;
-  const { author, comment } = earlier.history.findLast(({ action }) => action === 'rejected')!; // the earlier request was rejected
-  const message = `${earlier.summary} ${author} rejected it (approval ${earlier.approval_id}): ${comment ?? ''}`;
-  throw new Refusal('APPROVAL_CLOSED', message, { approval_id: earlier.approval_id, state: earlier.state });
+function assertNotRejected(previousApproval: Approval | undefined, digest: string): void {
+  if (previousApproval?.state !== 'rejected' || previousApproval.digest !== digest) return;
+  const { author, comment } = previousApproval.history.findLast(({ action }) => action === 'rejected')!; // the earlier request was rejected
+  const message = `${previousApproval.summary} ${author} rejected it (approval ${previousApproval.approval_id}): ${comment ?? ''}`;
+  throw new Refusal('APPROVAL_CLOSED', message, {
+    approval_id: previousApproval.approval_id,
+    state: previousApproval.state,
+  });
 }
 
 const isQueried = (
@@ -243,13 +246,13 @@ const isQueried = (
 /** Returns facts in the form for clients that do not support `facts`. */
 function createDetail({ kind, ...members }: ApprovalFacts): Record<string, unknown> {
   if (kind !== 'amend' || !('changes' in members)) return members;
-  const changes = members.changes.flatMap(({ fields }) => fields.map((one) => ({ op: 'replace', ...one })));
+  const changes = members.changes.flatMap(({ fields }) => fields.map((field) => ({ op: 'replace', ...field })));
   return { ...members, changes };
 }
 
 function refuseUnapproved({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
   const persons = missing === 1 ? 'one more person' : `${missing} more persons`;
-  const rest = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${persons}.`;
-  const message = `${summary} This needs approval ${approval_id}. ${rest}`;
+  const nextStep = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${persons}.`;
+  const message = `${summary} This needs approval ${approval_id}. ${nextStep}`;
   return new Refusal('APPROVAL_REQUIRED', message, { approval_id, action, subject, missing, expires_at });
 }

@@ -22,9 +22,9 @@ export const isOpen = ({ state }: Pick<Approval, 'state'>): boolean => state ===
 export function stepOf(
   action: ApprovalStep['action'],
   { author, keyId = null }: Authorship,
-  rest: Pick<ApprovalStep, 'at' | 'comment'>,
+  details: Pick<ApprovalStep, 'at' | 'comment'>,
 ): ApprovalStep {
-  return { ...rest, action, author, key_id: keyId };
+  return { ...details, action, author, key_id: keyId };
 }
 
 interface DecisionTerms {
@@ -71,12 +71,12 @@ function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decid
   const { by, names, scopes } = decider;
   if (by.keyId == null)
     throw createForbiddenRefusal(approval, 'Without keys the service cannot distinguish persons: create keys.');
-  const earlier = approval.history.find(
+  const previousStep = approval.history.find(
     (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
   );
-  if (earlier?.action === 'requested')
+  if (previousStep?.action === 'requested')
     throw createForbiddenRefusal(approval, `${by.author} requested it: another person decides.`);
-  if (earlier !== undefined && decision === 'approve')
+  if (previousStep !== undefined && decision === 'approve')
     throw createForbiddenRefusal(approval, `${by.author} has approved it: another person decides.`);
   const { scope } = APPROVAL_ACTIONS[approval.action];
   if (!scopes.has(scope) && !scopes.has('admin'))

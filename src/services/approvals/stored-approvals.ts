@@ -25,40 +25,41 @@ const formatKey = (approvalId: number): string => formatNumberedId(OWNER, approv
 
 export function createStoredApprovals(documents: DocumentStore, now: () => number): StoredApprovals {
   /** Returns an approval with its current state, which is `expired` after its deadline. */
-  const asOfNow = (approval: Approval): Approval =>
+  const updateState = (approval: Approval): Approval =>
     isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
 
   async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
     const stored = await reader.get('approval', formatKey(approvalId));
     const read = parseStored(stored, Approval);
-    return read && asOfNow(read);
+    return read && updateState(read);
   }
 
   async function findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
-    const found = (await openIn(reader)).find((open) => open.digest === digest);
-    const approval = found && (await find(reader, found.approval_id));
+    const openApproval = (await openIn(reader)).find((open) => open.digest === digest);
+    const approval = openApproval && (await find(reader, openApproval.approval_id));
     return approval && isOpen(approval) ? approval : undefined;
   }
 
   async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
     await tx.put('approval', formatKey(approval.approval_id), approval);
     const open = await openIn(tx);
-    const others = open.filter(({ approval_id: id }) => id !== approval.approval_id);
+    const otherApprovals = open.filter(({ approval_id: id }) => id !== approval.approval_id);
     const { approval_id, digest } = approval;
-    const next = isOpen(approval) ? [...others, { approval_id, digest }] : others;
+    const next = isOpen(approval) ? [...otherApprovals, { approval_id, digest }] : otherApprovals;
     if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
   }
 
   async function dropExpired(tx: DocumentTransaction): Promise<number> {
     const open = await openIn(tx);
-    const kept = [];
-    for (const one of open) {
-      const approval = await find(tx, one.approval_id);
-      if (approval !== undefined && isOpen(approval)) kept.push(one);
-      else if (approval?.state === 'expired') await tx.put('approval', formatKey(one.approval_id), approval);
+    const keptApprovals = [];
+    for (const openApproval of open) {
+      const approval = await find(tx, openApproval.approval_id);
+      if (approval !== undefined && isOpen(approval)) keptApprovals.push(openApproval);
+      else if (approval?.state === 'expired') await tx.put('approval', formatKey(openApproval.approval_id), approval);
     }
-    if (kept.length !== open.length) await tx.put('approval-state', OWNER, { open: kept } satisfies OpenApprovals);
-    return kept.length;
+    if (keptApprovals.length !== open.length)
+      await tx.put('approval-state', OWNER, { open: keptApprovals } satisfies OpenApprovals);
+    return keptApprovals.length;
   }
 
   async function* listNewestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {

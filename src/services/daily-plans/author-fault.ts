@@ -14,12 +14,12 @@ export function findAuthorFault(
   { author, key_id: id, plan }: Pick<DayDocument, 'author' | 'key_id' | 'plan'>,
 ): string | undefined {
   if (id === null || !KEY_ID.test(id)) return undefined;
-  const again = 'Store the schedule again with a valid key, then run the day.';
+  const remedy = 'Store the schedule again with a valid key, then run the day again.';
   const scopes = keys.scopesOf(id, author);
   if (scopes === undefined)
-    return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${again}`;
+    return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${remedy}`;
   if (scopes.has('admin')) return undefined;
-  const lacking = plan.steps.find(({ type }) => !scopes.has(findStepKind(type).scope));
-  if (lacking === undefined) return undefined;
-  return `The key ${author} (${id}) that stored the schedule lacks the scope ${findStepKind(lacking.type).scope} of the step ${lacking.type}. ${again}`;
+  const deniedStep = plan.steps.find(({ type }) => !scopes.has(findStepKind(type).scope));
+  if (deniedStep === undefined) return undefined;
+  return `The key ${author} (${id}) that stored the schedule lacks the scope ${findStepKind(deniedStep.type).scope} of the step ${deniedStep.type}. ${remedy}`;
 }

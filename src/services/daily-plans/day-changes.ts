@@ -31,8 +31,8 @@ export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): D
         hasChanged = true;
         wake();
       };
-      const others = watching.get(key) ?? new Set();
-      watching.set(key, others.add(notify));
+      const watchers = watching.get(key) ?? new Set();
+      watching.set(key, watchers.add(notify));
       return {
         next: (waitMs, signal) =>
           new Promise((resolve) => {
@@ -40,8 +40,8 @@ export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): D
             function finish(): void {
               clearTimeout(timer);
               signal.removeEventListener('abort', finish);
-              others.delete(notify);
-              if (others.size === 0 && watching.get(key) === others) watching.delete(key);
+              watchers.delete(notify);
+              if (watchers.size === 0 && watching.get(key) === watchers) watching.delete(key);
               resolve();
             }
             wake = finish;

@@ -80,11 +80,11 @@ const BACKFILL_MAX = 1040;
 export function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecisions {
   const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
 
-  async function judge(tx: DocumentTransaction, judged: JudgementDraft, authorship: Authorship) {
-    const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
+  async function judge(tx: DocumentTransaction, draft: JudgementDraft, authorship: Authorship) {
+    const seq = (await tx.lastNumber('judgement', draft.schedule_id)) + 1;
     const { author, keyId = null } = authorship;
-    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
-    await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
+    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...draft };
+    await tx.put('judgement', formatNumberedId(draft.schedule_id, seq), judgement);
   }
 
   /** Changes a day that has not ended according to a person's decision. */
@@ -204,7 +204,7 @@ function assertSession({ plan }: AuthoredPlan, date: string, { calendars, now }:
     calendar !== undefined &&
     findDueDay(parseValidDay(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
   if (isSession && !isToCome) return;
-  const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
+  const message = isSession ? `The session ${date} has not started.` : `${date} is not a session of ${plan.calendar}.`;
   throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
 }
 
@@ -216,7 +216,7 @@ function listBackfillSessions(
   const calendar = calendars.get(plan.calendar);
   const sessions = calendar === undefined ? [] : [...listSessionsBetween(calendar.sessions, start, end)].map(formatDay);
   if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
-    const message = `${plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
+    const message = `${plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; a backfill must have 1 to ${BACKFILL_MAX} sessions.`;
     throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
   }
   return sessions;
@@ -238,8 +238,8 @@ function renew(
   const timestamp = formatTimestamp(now());
   const { plan, version, author, keyId } = schedule;
   const isRunning = stored.state === 'running' && stored.lease !== null;
-  const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
-  const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
+  const earlierSteps = isRunning ? (stored.renewal?.again ?? []) : [];
+  const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlierSteps, ...again])] };
   return isRunning ? { ...stored, renewal, next_attempt_at: timestamp } : renewDay(stored, renewal, timestamp);
 }
 

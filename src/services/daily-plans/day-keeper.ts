@@ -10,7 +10,7 @@ export interface DayKeeper {
   changeStep(position: number, change: Partial<StoredStep>): Promise<void>;
   putItem(position: number, item: StoredItem): Promise<void>;
   dropItems(position: number, isDropped: (item: StoredItem) => boolean): Promise<void>;
-  log(position: number, at: string, message: string): Promise<void>;
+  log(position: number, time: string, message: string): Promise<void>;
   /**
    * Writes the end of a round and releases the lease in the same write, because readers of the end may change the day.
    * @throws LeaseLost
@@ -54,8 +54,8 @@ export function keepDay(
     changeStep: (position, values) => changeAt(position, (step) => ({ ...step, ...values })),
     putItem: (position, item) =>
       changeAt(position, (step) => {
-        const at = step.items.findIndex(({ key }) => key === item.key);
-        return { ...step, items: at < 0 ? [...step.items, item] : step.items.with(at, item) };
+        const itemPosition = step.items.findIndex(({ key }) => key === item.key);
+        return { ...step, items: itemPosition < 0 ? [...step.items, item] : step.items.with(itemPosition, item) };
       }),
     dropItems: (position, isDropped) =>
       day.steps[position]!.items.some(isDropped)

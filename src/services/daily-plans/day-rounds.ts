@@ -45,7 +45,7 @@ export function createDayRounds({
   /** Returns the recorded closure of the exchange on a day. */
   function findClosureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
     const { recorded } = calendars.get(plan.calendar) ?? {};
-    const change = recorded?.changes.find((one) => one.date === date);
+    const change = recorded?.changes.find((closureChange) => closureChange.date === date);
     if (change?.session !== 'closed') return undefined;
     // the version of the calendar contains the change
     return `${plan.calendar} was closed: ${change.reason} (version ${recorded!.version} of its changes)`;
@@ -113,7 +113,7 @@ export function createDayRounds({
 }
 
 const describeFailure = (thrown: unknown): string =>
-  isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
+  isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly. The log of the service contains the cause.';
 
 /** Returns a day that ends because its exchange was closed. */
 const createClosedDay = (day: DayDocument, reason: string, timestamp: string): DayDocument => ({

@@ -68,13 +68,13 @@ export function createDays(dependencies: DaysDependencies): Days {
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
       const below = before === undefined ? undefined : parseValidDay(before);
-      const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
-      const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
+      const dayNumbers = await documents.numbers('schedule-day', scheduleId, { below, limit });
+      const storedDays = await Promise.all(dayNumbers.map((day) => days.get(scheduleId, formatDay(day))));
       const holding = await findHoldingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [addHoldReason(createSummary(day), holding)])),
+        days: storedDays.flatMap((day) => (day === undefined ? [] : [addHoldReason(createSummary(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -100,7 +100,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       }
       const dayFile = listFiles(day).find((file) => file.name === name);
       if (dayFile === undefined)
-        throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} keeps no file ${name}.`);
+        throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} has no file ${name}.`);
       const { bytes, sha256, artifact } = dayFile;
       return { bytes, sha256, open: () => artifacts.stream({ name: artifact, bytes, sha256 }) };
     },

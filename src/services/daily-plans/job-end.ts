@@ -26,5 +26,5 @@ export function assertSucceeded(jobId: string, status: JobStatus | undefined): a
   if (status?.status === 'succeeded') return;
   const { error } = status ?? {};
   if (error != null) throw new Refusal(error.code as ErrorCode, error.message, error.detail);
-  throw new Refusal('JOB_NOT_FOUND', `The job ${jobId} was ${status === undefined ? 'forgotten' : status.status}.`);
+  throw new Refusal('JOB_NOT_FOUND', `The job ${jobId} was ${status === undefined ? 'removed' : status.status}.`);
 }

@@ -55,7 +55,7 @@ export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: D
 
 /** Returns a day that is too old to be caught up. */
 export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
-  const reason = `It was due more than ${formatCount(schedule.plan.catch_up, 'session')} before the service could begin it.`;
+  const reason = `The service could start the day only more than ${formatCount(schedule.plan.catch_up, 'session')} (catch_up) after it was due.`;
   return {
     ...createDay(schedule, due, atMs),
     state: 'missed',

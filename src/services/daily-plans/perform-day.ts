@@ -38,10 +38,11 @@ export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
     const step = keeper.step(position);
     if (step.state === 'done' && !findStepKind(spec.type).repeats) continue;
     const outcome = await performStep(position, spec, terms);
-    const held = listBlockedIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
-    if (outcome.state === 'failed') return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held };
-    if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held };
-    if (plan.on_failure === 'stop' && held.length > 0) return endOf(held, keeper.day());
+    const heldIndices = listBlockedIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
+    if (outcome.state === 'failed')
+      return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held: heldIndices };
+    if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held: heldIndices };
+    if (plan.on_failure === 'stop' && heldIndices.length > 0) return endOf(heldIndices, keeper.day());
   }
   return endOf(listBlockedIndices(keeper.day().steps, { carried, order, date }), keeper.day());
 }
@@ -132,18 +133,22 @@ function listBlockedIndices(
   steps: readonly StoredStep[],
   { carried, order, date }: BlockedIndicesTerms,
 ): readonly HeldIndex[] {
-  const held = new Map(carried.map((index) => [index.index_id, index]));
+  const heldById = new Map(carried.map((index) => [index.index_id, index]));
   for (const { type, items } of steps)
     for (const { index_id: id, state, code, message } of items)
-      if (id !== null && state !== 'done' && !held.has(id))
-        held.set(id, { index_id: id, since: date, step: type, code, reason: message });
-  const direct = [...held.values()];
+      if (id !== null && state !== 'done' && !heldById.has(id))
+        heldById.set(id, { index_id: id, since: date, step: type, code, reason: message });
+  const direct = [...heldById.values()];
   for (const [id, ancestors] of order.ancestors) {
     const parent = direct.find(({ index_id }) => ancestors.has(index_id));
-    if (parent === undefined || held.has(id)) continue;
-    held.set(id, { ...parent, index_id: id, reason: `Its parent ${parent.index_id} is held back: ${parent.reason}` });
+    if (parent === undefined || heldById.has(id)) continue;
+    heldById.set(id, {
+      ...parent,
+      index_id: id,
+      reason: `The parent ${parent.index_id} is held back: ${parent.reason}`,
+    });
   }
-  return [...held.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
+  return [...heldById.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
 }
 
 /** Returns true for an item that waits for data, a target or an approval, or for an unavailable database or object store. */
@@ -151,18 +156,22 @@ const isWaitingItem = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boo
   state === 'waiting' || code === 'STORE_UNAVAILABLE';
 
 /** Returns the end of a round. Items that belong to no index, such as a delivery, also block the day. */
-function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
+function endOf(heldIndices: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
-  if (held.length === 0 && items.length === 0) return { state: 'done', reason: null, held };
+  if (heldIndices.length === 0 && items.length === 0) return { state: 'done', reason: null, held: heldIndices };
   const isWaiting = items.every(isWaitingItem) && items.length > 0;
   const reasons = [
     ...new Set([
-      ...held.map(({ index_id, reason }) => `${index_id}: ${reason}`),
+      ...heldIndices.map(({ index_id, reason }) => `${index_id}: ${reason}`),
       ...items.filter(({ index_id }) => index_id === null).map(({ key, message }) => `${key}: ${message}`),
     ]),
   ];
-  const rest = reasons.length > NAMED_MAX ? ` And ${reasons.length - NAMED_MAX} more.` : '';
-  return { state: isWaiting ? 'waiting' : 'blocked', reason: reasons.slice(0, NAMED_MAX).join(' ') + rest, held };
+  const ending = reasons.length > NAMED_MAX ? ` And ${reasons.length - NAMED_MAX} more.` : '';
+  return {
+    state: isWaiting ? 'waiting' : 'blocked',
+    reason: reasons.slice(0, NAMED_MAX).join(' ') + ending,
+    held: heldIndices,
+  };
 }
 
 function createAuthorship({ author, key_id: keyId, schedule_id: id, date }: DayDocument): Authorship {

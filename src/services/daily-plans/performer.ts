@@ -60,9 +60,9 @@ export async function performEachIndex<S>(
   perform: (indexId: string) => Promise<ItemResult>,
   indices?: readonly string[] | null,
 ): Promise<void> {
-  const asked = indices == null ? undefined : new Set(indices);
+  const selectedIndices = indices == null ? undefined : new Set(indices);
   for (const wave of context.waves) {
-    const open = wave.filter((id) => (asked === undefined || asked.has(id)) && context.isOpen(id));
+    const open = wave.filter((id) => (selectedIndices === undefined || selectedIndices.has(id)) && context.isOpen(id));
     await runConcurrently(open, INDEX_CONCURRENCY, async (id) => {
       const result = await perform(id).catch((thrown: unknown) => createBlockedResult(thrown, context.signal));
       await context.put(id, id, result);
@@ -83,9 +83,9 @@ export async function runConcurrently<T>(
   most: number,
   work: (value: T) => Promise<void>,
 ): Promise<void> {
-  const left = values.values();
+  const remainingValues = values.values();
   const runWorker = async (): Promise<void> => {
-    for (const value of left) await work(value);
+    for (const value of remainingValues) await work(value);
   };
   const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, runWorker));
   const failed = workers.find((result) => result.status === 'rejected');

@@ -11,13 +11,13 @@ export function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly 
   const firstFile = steps.findIndex(({ type }) => type === 'export' || type === 'render');
   return steps.flatMap((step, k) => {
     if (step.type === 'deliver' && (firstFile === -1 || k < firstFile))
-      return [[`steps[${k}]`, 'deliver sends files of earlier steps: it must come after a step export or render.']];
+      return [[`steps[${k}]`, 'deliver sends files of earlier steps, so it must come after an export or render step.']];
     if (step.type === 'compare' && k < firstRun)
-      return [[`steps[${k}]`, 'compare reads runs: it must come after the step run.']];
+      return [[`steps[${k}]`, 'compare reads runs, so it must come after the run step.']];
     if (step.type !== 'checks' || k > firstRun) return [];
     return (step.checks ?? []).flatMap(({ check }, c): (readonly [string, string])[] =>
       checkKindOf(check).needsRun
-        ? [[`steps[${k}].checks[${c}]`, `${check} reads runs: its step must come after the step run.`]]
+        ? [[`steps[${k}].checks[${c}]`, `${check} reads runs, so its step must come after the run step.`]]
         : [],
     );
   });
@@ -83,23 +83,23 @@ export function reportRepeatedNames(
   body: ScheduleBody,
 ): readonly { readonly path: string; readonly pattern: string; readonly message: string }[] {
   const planned = new Map<string, PlannedFile>();
-  const found = new Map<string, { path: string; pattern: string; message: string }>();
+  const faults = new Map<string, { path: string; pattern: string; message: string }>();
   for (const file of listPlannedFiles(body)) {
     const { path, pattern, index, table } = file;
     const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
     const otherPlannedFile = planned.get(name);
     planned.set(name, otherPlannedFile ?? file);
-    if (otherPlannedFile === undefined || found.has(path)) continue;
-    const needed =
+    if (otherPlannedFile === undefined || faults.has(path)) continue;
+    const neededName =
       otherPlannedFile.index !== index
         ? 'a name with {index}'
         : otherPlannedFile.table !== table
           ? 'a name with {table}'
           : 'another name';
-    const message = `${pattern} names both ${otherPlannedFile.table} of ${otherPlannedFile.index} and ${table} of ${index}: ${needed} is needed.`;
-    found.set(path, { path, pattern, message });
+    const message = `${pattern} is the name of both ${otherPlannedFile.table} of ${otherPlannedFile.index} and ${table} of ${index}; use ${neededName}.`;
+    faults.set(path, { path, pattern, message });
   }
-  return [...found.values()];
+  return [...faults.values()];
 }
 
 function listPlannedFiles({ indices, steps }: ScheduleBody): readonly PlannedFile[] {

@@ -27,10 +27,10 @@ export async function listPlanMarkets(
   sources: PlanMarketSources,
   waves: readonly (readonly string[])[],
 ): Promise<readonly ServedMarket[]> {
-  const found = new Map<string, ServedMarket>();
+  const marketsByStore = new Map<string, ServedMarket>();
   for (const indexId of waves.flat()) {
     const market = await findIndexMarket(sources, indexId);
-    found.set(market.identity.datasetId, market);
+    marketsByStore.set(market.identity.datasetId, market);
   }
-  return [...found.values()];
+  return [...marketsByStore.values()];
 }

@@ -62,25 +62,25 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });
     if (due.length === 0) return;
     const firstKept = due.length - 1 - schedule.plan.catch_up;
-    const begun = due.map((day, k) => (k < firstKept ? createMissedDay : createDay)(schedule, day, nowMs));
-    await days.begin(scheduleId, begun, due.at(-1)!.date);
+    const newDays = due.map((day, k) => (k < firstKept ? createMissedDay : createDay)(schedule, day, nowMs));
+    await days.begin(scheduleId, newDays, due.at(-1)!.date);
     log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
   }
 
   /** Performs open days of a schedule, oldest first, until one is not due. */
   async function performOpen(scheduleId: string): Promise<void> {
     const { open } = await days.state(scheduleId);
-    let earlier: DayDocument[] = [];
+    let earlierDays: DayDocument[] = [];
     for (const [k, date] of open.entries()) {
       if (closing.signal.aborted) return;
-      const carried = listCarried(earlier);
+      const carried = listCarried(earlierDays);
       if (carried === undefined) return; // an earlier day waits for data, so this day would wait too
       const day = await days.claim(scheduleId, date, holder);
       if (day !== undefined) await perform(day, carried);
       // While a day was performed, people may have made decisions about earlier days.
       const changed = day === undefined ? [date] : open.slice(0, k + 1);
       const read = await Promise.all(changed.map((other) => days.get(scheduleId, other)));
-      earlier = [...(day === undefined ? earlier : []), ...read.flatMap((other) => other ?? [])];
+      earlierDays = [...(day === undefined ? earlierDays : []), ...read.flatMap((other) => other ?? [])];
     }
   }
 
@@ -109,10 +109,10 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 
   function scheduleNext(ms: number): void {
     callOff?.();
-    if (!closing.signal.aborted) callOff = clock.after(ms, () => void turn());
+    if (!closing.signal.aborted) callOff = clock.after(ms, () => void runTurn());
   }
 
-  async function turn(): Promise<void> {
+  async function runTurn(): Promise<void> {
     isWoken = false;
     let pauseMs = TICK_MS;
     try {
@@ -146,9 +146,9 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 /**
  * Returns the indices that earlier open days hold back; undefined if one of these days has not progressed far enough.
  */
-function listCarried(earlier: readonly DayDocument[]): readonly HeldIndex[] | undefined {
+function listCarried(earlierDays: readonly DayDocument[]): readonly HeldIndex[] | undefined {
   const carried = new Map<string, HeldIndex>();
-  for (const day of earlier) {
+  for (const day of earlierDays) {
     if (holdsLaterDays(day)) return undefined;
     for (const index of day.held) if (!carried.has(index.index_id)) carried.set(index.index_id, index);
   }

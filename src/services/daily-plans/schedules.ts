@@ -73,7 +73,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       reportError(
         'NOT_IN_CHOICES',
         'time_zone',
-        `${zone} is no time zone of the IANA database, as America/New_York.`,
+        `${zone} is not a time zone of the IANA database, for example America/New_York.`,
         zone,
       );
     for (const [k, index] of indices.entries()) {
@@ -82,13 +82,14 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
         reportError('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${index}.`, index);
     }
     for (const [path, index] of listNamedIndices(body))
-      if (!indices.includes(index)) reportError('UNKNOWN_INDEX', path, `${index} is no index of the schedule.`, index);
+      if (!indices.includes(index))
+        reportError('UNKNOWN_INDEX', path, `${index} is not an index of the schedule.`, index);
     for (const [path, message] of listMisplacedSteps(body)) reportError('INVALID_RANGE', path, message);
     for (const { path, pattern, message } of reportRepeatedNames(id, body))
       reportError('DUPLICATE_ID', path, message, pattern);
     for (const { path, kind, word, name } of listNamedDocuments(body))
       if ((await documents.get(kind, name)) === undefined)
-        reportError('REQUIRED', path, `No ${word} is stored under ${name}.`, name);
+        reportError('REQUIRED', path, `No ${word} is stored under the id ${name}.`, name);
     return findings;
   }
 

@@ -15,15 +15,15 @@ export function toDayResponse({
   return {
     ...day,
     steps: steps.map((step) => {
-      const held = day.held.filter((index) => index.step === step.type && index.since === day.date).length;
+      const heldCount = day.held.filter((index) => index.step === step.type && index.since === day.date).length;
       const { message } = step;
       return {
         ...step,
         message:
-          step.state === 'done' && held > 0
-            ? `${message} ${held} of ${formatCount(indices, 'index', 'indices')} held back.`
+          step.state === 'done' && heldCount > 0
+            ? `${message} ${heldCount} of ${formatCount(indices, 'index', 'indices')} held back.`
             : message,
-        held,
+        held: heldCount,
         indices,
         items: step.items.map(hideArtifact),
       };
@@ -45,8 +45,8 @@ export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boole
  */
 export const addHoldReason = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
   day: D,
-  earlier: string | undefined,
+  unfinishedDate: string | undefined,
 ): D =>
-  day.state === 'waiting' && day.reason === null && earlier !== undefined && earlier < day.date
-    ? { ...day, reason: `Days are performed in order: ${earlier} is open.` }
+  day.state === 'waiting' && day.reason === null && unfinishedDate !== undefined && unfinishedDate < day.date
+    ? { ...day, reason: `Days run in order, and ${unfinishedDate} has not finished.` }
     : day;

@@ -81,8 +81,8 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     await tx.put('schedule-day', formatDayId(day.schedule_id, day.date), day);
     if (day.state !== 'running') tx.publish({ type: 'day-changed', schedule_id: day.schedule_id, date: day.date });
     const state = await readState(tx, day.schedule_id);
-    const others = state.open.filter((date) => date !== day.date);
-    const open = hasEnded(day) ? others : [...others, day.date].toSorted();
+    const otherDates = state.open.filter((date) => date !== day.date);
+    const open = hasEnded(day) ? otherDates : [...otherDates, day.date].toSorted();
     const mayHaveFiles = state.files_from !== undefined && day.date < state.files_from;
     if (open.join() === state.open.join() && !mayHaveFiles) return;
     await tx.put('schedule-state', day.schedule_id, { ...state, open, ...(mayHaveFiles && { files_from: day.date }) });

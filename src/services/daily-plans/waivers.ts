@@ -14,8 +14,8 @@ export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | '
 export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): ProposedChange {
   const { schedule_id: scheduleId, date } = day;
   const { check, index_id: index, identifier } = waived;
-  const of = [identifier, index].filter((name) => name !== null).join(' in ');
-  const summary = `Accept findings of ${check}${of === '' ? '' : ` of ${of}`} on ${date} in ${scheduleId}.`;
+  const subject = [identifier, index].filter((name) => name !== null).join(' in ');
+  const summary = `Accept findings of ${check}${subject === '' ? '' : ` of ${subject}`} on ${date} in ${scheduleId}.`;
   const findings = selectFindings(day, waived);
   return {
     action: 'waive',
@@ -40,11 +40,18 @@ function selectFindings(
   { check, index_id: index, identifier }: WaiverRequest,
 ): AcceptedFinding[] {
   return steps.flatMap(({ items }) =>
-    items.flatMap(({ index_id: of, message, detail }) => {
-      const found = detail as Partial<FindingDetail> | null; // the step of checks wrote the detail
-      if (of === null || found?.check !== check || (index !== null && index !== of)) return [];
-      if (identifier !== null && identifier !== found.identifier) return [];
-      return [{ index_id: of, identifier: found.identifier ?? null, message, measure: found.measure ?? null }];
+    items.flatMap(({ index_id: indexId, message, detail }) => {
+      const findingDetail = detail as Partial<FindingDetail> | null; // the step of checks wrote the detail
+      if (indexId === null || findingDetail?.check !== check || (index !== null && index !== indexId)) return [];
+      if (identifier !== null && identifier !== findingDetail.identifier) return [];
+      return [
+        {
+          index_id: indexId,
+          identifier: findingDetail.identifier ?? null,
+          message,
+          measure: findingDetail.measure ?? null,
+        },
+      ];
     }),
   );
 }
@@ -60,23 +67,23 @@ export function assertFindingExists(day: DayDocument, waived: WaiverRequest): vo
     throw refuseWithFindings('request', [{ severity: 'error', code, path, message, value }]);
   };
   if (index !== null && !plan.indices.includes(index))
-    refuse('UNKNOWN_INDEX', 'index_id', `${index} is no index of the schedule ${scheduleId}.`, index);
+    refuse('UNKNOWN_INDEX', 'index_id', `${index} is not an index of the schedule ${scheduleId}.`, index);
   const isChecked = steps.some((step) => CHECKING.has(step.type) && step.state === 'done');
   if (state === 'running' || !isChecked || selectFindings(day, waived).length > 0) return;
-  const others = selectFindings(day, { ...waived, identifier: null });
+  const otherFindings = selectFindings(day, { ...waived, identifier: null });
   // Only the first findings of a check are listed by security.
-  if (identifier !== null && others.some((finding) => finding.identifier === null)) return;
+  if (identifier !== null && otherFindings.some((finding) => finding.identifier === null)) return;
   const all = selectFindings(day, { ...waived, index_id: null, identifier: null });
   // Findings are in the order in which the indices were checked.
-  const formatNames = (of: readonly (string | null)[]): string =>
-    [...new Set(of)].toSorted().slice(0, NAMED_MAX).join(', ');
+  const formatNames = (names: readonly (string | null)[]): string =>
+    [...new Set(names)].toSorted().slice(0, NAMED_MAX).join(', ');
   if (all.length === 0) refuse('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);
-  const where = index === null ? '' : ` in ${index}`;
-  if (index !== null && others.length === 0) {
-    const message = `The check ${check} has no finding in ${index} on ${date}, but in ${formatNames(all.map((one) => one.index_id))}.`;
+  const indexText = index === null ? '' : ` in ${index}`;
+  if (index !== null && otherFindings.length === 0) {
+    const message = `The check ${check} has no finding in ${index} on ${date}. It has findings in ${formatNames(all.map((finding) => finding.index_id))}.`;
     refuse('NOT_IN_CHOICES', 'index_id', message, index);
   }
-  const message = `The check ${check} has no finding of ${identifier}${where} on ${date}, but of ${formatNames(others.map((one) => one.identifier))}.`;
+  const message = `The check ${check} has no finding of ${identifier}${indexText} on ${date}. It has findings of ${formatNames(otherFindings.map((finding) => finding.identifier))}.`;
   refuse('NOT_IN_CHOICES', 'identifier', message, String(identifier));
 }
 

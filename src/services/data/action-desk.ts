@@ -97,28 +97,30 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const first = from === undefined ? last - PAST_DAYS : parseValidDay(from);
       const end = to === undefined ? last + COMING_DAYS : parseValidDay(to);
       const corporateActions = market.actions
-        .filter(({ exDay, identifier: of }) => exDay >= first && exDay <= end && (identifier ?? of) === of)
+        .filter(
+          ({ exDay, identifier: security }) => exDay >= first && exDay <= end && (identifier ?? security) === security,
+        )
         .toSorted((a, b) => a.exDay - b.exDay || (a.identifier < b.identifier ? -1 : 1));
       const actions: DeskAction[] = [];
       let total = 0;
       for (const action of corporateActions) {
-        const one = await describe(action, served, computeActionId(identity.datasetId, action));
-        if ((state !== undefined && one.state !== state) || (flagged && one.flags.length === 0)) continue;
+        const deskAction = await describe(action, served, computeActionId(identity.datasetId, action));
+        if ((state !== undefined && deskAction.state !== state) || (flagged && deskAction.flags.length === 0)) continue;
         total++;
-        if (actions.length < limit) actions.push(one);
+        if (actions.length < limit) actions.push(deskAction);
       }
       return { actions, total };
     },
     async get(actionId, signal) {
       const { action, served } = find(actionId);
-      const one = await describe(action, served, actionId);
-      return { ...one, effects: await effectsOf(one.identifier, one.ex_date, signal) };
+      const deskAction = await describe(action, served, actionId);
+      return { ...deskAction, effects: await effectsOf(deskAction.identifier, deskAction.ex_date, signal) };
     },
     async decide(actionId, { decision, sources, comment }, authorship, signal) {
       const { action, served } = find(actionId);
       const terms = readTerms(action);
       const { author, keyId = null } = authorship;
-      const made: ActionDecision = {
+      const newDecision: ActionDecision = {
         decision,
         terms,
         sources,
@@ -152,7 +154,9 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           async (tx) => {
             await admit(tx, requested);
             const decisions = await readDecisions(tx, actionId);
-            await tx.put('action-decision', actionId, { decisions: [...decisions, made] } satisfies ActionDecisions);
+            await tx.put('action-decision', actionId, {
+              decisions: [...decisions, newDecision],
+            } satisfies ActionDecisions);
           },
           { by: noted },
         ),
@@ -166,8 +170,8 @@ const VERBS = { confirmed: 'Confirm', rejected: 'Reject', reopened: 'Reopen' } a
 
 /** Returns the id of an action of a store, which actions with equal security, type, ex-date and related security share. */
 export function computeActionId(storeId: string, { identifier, type, exDay, related }: CorporateAction): string {
-  const named = JSON.stringify([storeId, identifier, type, exDay, related]);
-  return createHash('sha256').update(named).digest('hex').slice(0, 20);
+  const actionKey = JSON.stringify([storeId, identifier, type, exDay, related]);
+  return createHash('sha256').update(actionKey).digest('hex').slice(0, 20);
 }
 
 /** Returns the decisions about an action, earliest first. */

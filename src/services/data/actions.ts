@@ -16,14 +16,16 @@ export function listCorporateActions(
   if (!getLookup(market).holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
   const { start, end } = parseWindow(query);
   const all = getLookup(market).actionsOf(identifier);
-  const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
+  const actionsInRange = all.filter(
+    ({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end),
+  );
   const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : parseValidDay(query.as_of);
   const trailing = computeTrailingDividend(all, asOf, market.adjustment);
   const close = closeAt(market, identifier, asOf);
   return {
     identifier,
-    actions: shown.map(toActionView),
-    cumulative_split_ratio: computeCumulativeRatio(shown),
+    actions: actionsInRange.map(toActionView),
+    cumulative_split_ratio: computeCumulativeRatio(actionsInRange),
     trailing_dividend: trailing,
     trailing_dividend_yield: Number.isNaN(close) ? null : trailing / close,
   };

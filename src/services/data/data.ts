@@ -87,19 +87,19 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     const lookup = getLookup(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-    const held = series === undefined ? listAvailableColumns(market) : ['CLOSE'];
+    const availableColumns = series === undefined ? listAvailableColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...parseWindow(query),
       interval: query.interval,
-      columns: query.columns ?? held,
+      columns: query.columns ?? availableColumns,
       adjust: query.adjust,
     };
-    assertKnownIdentifier(request.columns, held, 'columns');
-    const own =
+    assertKnownIdentifier(request.columns, availableColumns, 'columns');
+    const ownColumns =
       series === undefined
         ? { ...selectBars(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
         : convertSeriesToBars(series);
-    const bars = { ...own, adjustment: market.adjustment };
+    const bars = { ...ownColumns, adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
   }
 
@@ -148,9 +148,9 @@ function convertSeriesToBars({ days, closes }: PriceSeries): Omit<SecurityBars, 
 }
 
 function listAvailableColumns({ fields }: MarketData): string[] {
-  const held = [...fields.keys()];
+  const fieldNames = [...fields.keys()];
   return [
     ...STANDARD_COLUMNS.filter((name) => fields.has(name)),
-    ...held.filter((name) => !STANDARD_COLUMNS.includes(name)),
+    ...fieldNames.filter((name) => !STANDARD_COLUMNS.includes(name)),
   ];
 }

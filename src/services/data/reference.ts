@@ -39,11 +39,11 @@ export function createReferenceBatch(
   assertKnownIdentifier(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
   const day = as_of === undefined ? LATEST : parseValidDay(as_of);
   const entries = identifiers.map((identifier) => {
-    const found = getLookup(market).holds(identifier);
+    const isKnown = getLookup(market).holds(identifier);
     return {
       identifier,
-      found,
-      fields: found ? Object.fromEntries(names.map((name) => [name, getFieldAt(market, identifier, name, day)])) : {},
+      found: isKnown,
+      fields: isKnown ? Object.fromEntries(names.map((name) => [name, getFieldAt(market, identifier, name, day)])) : {},
     };
   });
   return { entries, as_of: as_of ?? null };

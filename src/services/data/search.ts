@@ -9,14 +9,14 @@ import { LATEST } from './window.js';
 /** Returns securities of the store with an identifier or name that contains a text. */
 export function searchSecurities(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = getLookup(market);
-  const wanted = q?.toLowerCase();
+  const text = q?.toLowerCase();
   const matching: string[] = [];
   for (const identifier of lookup.allIdentifiers) {
     if (after !== undefined && identifier <= after) continue;
     if (
-      wanted !== undefined &&
-      !identifier.toLowerCase().includes(wanted) &&
-      !(findName(market, identifier)?.toLowerCase().includes(wanted) ?? false)
+      text !== undefined &&
+      !identifier.toLowerCase().includes(text) &&
+      !(findName(market, identifier)?.toLowerCase().includes(text) ?? false)
     )
       continue;
     matching.push(identifier);
@@ -49,13 +49,11 @@ function createListedSecurity(market: MarketData, identifier: string): Identifie
 
 /** Returns series of the store with an identifier or name that contains a text. */
 export function searchSeries(market: MarketData, { q, limit, after }: SearchQuery): SeriesCollection {
-  const wanted = q?.toLowerCase();
+  const text = q?.toLowerCase();
   const matchesSearch = ({ identifier, name }: PriceSeries): boolean =>
-    wanted === undefined ||
-    identifier.toLowerCase().includes(wanted) ||
-    (name?.toLowerCase().includes(wanted) ?? false);
+    text === undefined || identifier.toLowerCase().includes(text) || (name?.toLowerCase().includes(text) ?? false);
   const all = [...(market.series?.values() ?? [])].filter(
-    (one) => (after === undefined || one.identifier > after) && matchesSearch(one),
+    (security) => (after === undefined || security.identifier > after) && matchesSearch(security),
   );
   const page = all.slice(0, limit);
   return {

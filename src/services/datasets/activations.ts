@@ -106,7 +106,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   const readActive = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
   /** Writes the document that names the shared content of a store. */
-  async function share(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
+  async function shareMarket(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
     const snapshot = snapshots.get(served.identity);
     if (snapshot === undefined) throw new Error('a market was shared that was not prepared');
     const { datasetId, contentHash, adjustment, currency = null } = served.identity;
@@ -124,29 +124,29 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   /** Fetches and serves markets until the served one is the active one. */
   async function catchUp(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
-      const wanted = await readActive(documents);
-      if (wanted === undefined) return false;
-      if (isServed(wanted)) return true;
-      const { datasetId, adjustment, currency, contentHash } = wanted.market;
+      const activeDataset = await readActive(documents);
+      if (activeDataset === undefined) return false;
+      if (isServed(activeDataset)) return true;
+      const { datasetId, adjustment, currency, contentHash } = activeDataset.market;
       const servedMarket = markets.served();
       if (servedMarket?.identity.datasetId === datasetId && servedMarket.identity.contentHash === contentHash) {
         markets.declare({ datasetId, adjustment, currency });
         continue;
       }
-      const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
-      markets.serve(await prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files));
+      const { handle, files } = await readSnapshot(await artifacts.file(activeDataset.snapshot));
+      markets.serve(await prepareServedMarket({ ...handle, adjustment, currency }, activeDataset.loaded_at, files));
     }
     return true;
   }
 
   /** Fetches one market at a time; a caller that arrives during a fetch checks again after it. */
   async function follow(): Promise<boolean> {
-    const wanted = await readActive(documents);
-    if (wanted === undefined) return false;
-    if (isServed(wanted)) return true;
-    const own = fetching.then(catchUp);
-    fetching = own.catch(() => {}); // the error is reported to the caller of `follow`
-    return own;
+    const activeDataset = await readActive(documents);
+    if (activeDataset === undefined) return false;
+    if (isServed(activeDataset)) return true;
+    const ownFetch = fetching.then(catchUp);
+    fetching = ownFetch.catch(() => {}); // the error is reported to the caller of `follow`
+    return ownFetch;
   }
 
   return {
@@ -154,26 +154,26 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       snapshots.set(served.identity, await writeHashed(artifacts, await encodeSnapshot(served)));
     },
     async activate(tx, served) {
-      await tx.put('market', ACTIVE, await share(tx, served));
+      await tx.put('market', ACTIVE, await shareMarket(tx, served));
       tx.publish(markets.activation(served));
     },
     async replace(tx, served) {
-      await share(tx, served);
+      await shareMarket(tx, served);
       markets.hold(served);
       tx.publish({ type: 'store-content', market: served.identity });
     },
     async shared({ store_id: datasetId, content_hash: contentHash, adjustment, currency }) {
-      const wanted = await findActiveMarket(documents, formatSharedId(datasetId));
-      if (wanted === undefined || wanted.market.contentHash !== contentHash) return undefined;
-      const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
-      return prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);
+      const activeDataset = await findActiveMarket(documents, formatSharedId(datasetId));
+      if (activeDataset === undefined || activeDataset.market.contentHash !== contentHash) return undefined;
+      const { handle, files } = await readSnapshot(await artifacts.file(activeDataset.snapshot));
+      return prepareServedMarket({ ...handle, adjustment, currency }, activeDataset.loaded_at, files);
     },
     forget: async (tx, datasetId) => void (await tx.delete('market', formatSharedId(datasetId))),
     async declare(tx, event) {
       const { datasetId, adjustment, currency = null } = event;
-      const wanted = await readActive(tx);
-      if (wanted?.market.datasetId === datasetId)
-        await tx.put('market', ACTIVE, { ...wanted, market: { ...wanted.market, adjustment, currency } });
+      const activeDataset = await readActive(tx);
+      if (activeDataset?.market.datasetId === datasetId)
+        await tx.put('market', ACTIVE, { ...activeDataset, market: { ...activeDataset.market, adjustment, currency } });
       tx.publish({ type: 'market-declared', ...event });
     },
     onActivated(event) {

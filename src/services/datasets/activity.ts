@@ -113,9 +113,9 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   function runInTurn<T>(admission: () => Promise<T>): Promise<T> {
-    const own = lastAdmission.then(admission);
-    lastAdmission = own.catch(() => undefined);
-    return own;
+    const ownAdmission = lastAdmission.then(admission);
+    lastAdmission = ownAdmission.catch(() => undefined);
+    return ownAdmission;
   }
 
   const admitLoad = <T>(begin: () => Promise<T>): Promise<T> =>
@@ -152,9 +152,9 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   async function runWithFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
-    const taken = new Set([...(await documents.ids('store')), ...reserved]);
+    const usedIds = new Set([...(await documents.ids('store')), ...reserved]);
     let n = 1;
-    while (taken.has(`${stem}-${n}`)) n += 1;
+    while (usedIds.has(`${stem}-${n}`)) n += 1;
     const datasetId = `${stem}-${n}`;
     reserved.add(datasetId);
     try {

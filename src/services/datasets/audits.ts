@@ -25,7 +25,7 @@ export interface DatasetAuditsDependencies {
    */
   readonly panelsOf: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
   /** Registers a repaired store, and serves it on request. @returns the store in the form of the API */
-  readonly register: (made: RepairedStore, by?: Authorship) => Promise<DataStore>;
+  readonly register: (repairedStore: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
 
 /** Repaired store before it is registered. */
@@ -112,11 +112,11 @@ export function createDatasetAudits({
   };
 }
 
-function listChosenRepairs(ids: readonly string[], known: ReadonlyMap<string, Repair | null>): Repair[] {
+function listChosenRepairs(ids: readonly string[], repairsById: ReadonlyMap<string, Repair | null>): Repair[] {
   const findings: Finding[] = [];
   const repairs: Repair[] = [];
   [...new Set(ids)].forEach((id, i) => {
-    const repair = known.get(id);
+    const repair = repairsById.get(id);
     if (repair) repairs.push(repair);
     else
       findings.push({

@@ -38,7 +38,7 @@ export interface ContentRecording {
   /** Prepares the version that a content adds to the history of its store; null if the history ends with this content. */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
   /** Copies the latest content of a store that is not served; null if the store has no content, or a copy exists. */
-  preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
+  preserve(datasetId: string, content: ContentReader): Promise<PreservedContent | null>;
   /**
    * Returns the latest content of a store: the served content, its copy, or the content of its files; undefined if it
    * is lost.

@@ -77,8 +77,8 @@ export function describeCoverage(
 
 /** Returns the size of a dataset on disk, or of the whole store if its datasets are not separate files. */
 function findBytes(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
-  const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
-  return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);
+  const tableFiles = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
+  return tableFiles.length === 0 ? (store?.sizeBytes ?? null) : tableFiles.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function createUnconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {

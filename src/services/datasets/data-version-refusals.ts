@@ -29,10 +29,10 @@ export function createPurgedRefusal(
   { kept, latest }: { readonly kept: number | null; readonly latest: number },
 ): Refusal {
   const isForgotten = kept !== null && version <= latest - kept;
-  const why = isForgotten
+  const reason = isForgotten
     ? `it was forgotten, as the store keeps ${kept} (versions_kept)`
     : 'no copy of it was left when a later content came';
-  const message = `Version ${version} of the data store ${datasetId} cannot be had again: ${why}.`;
+  const message = `Version ${version} of the data store ${datasetId} cannot be had again: ${reason}.`;
   const detail = { store_id: datasetId, version, ...(isForgotten ? { versions_kept: kept } : {}) };
   return new Refusal('NO_DATA_KNOWN', message, detail);
 }

@@ -47,7 +47,7 @@ export interface DataVersions {
    * Copies the latest content of a store whose files are replaced while it is not served; null if no content of the
    * store was served, or a copy exists.
    */
-  preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
+  preserve(datasetId: string, content: ContentReader): Promise<PreservedContent | null>;
   /**
    * Returns the latest content of the store of a market from its copy; undefined if there is no copy. @cost of a load
    */
@@ -100,8 +100,8 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   const copies = createContentCopies(dependencies);
   const pending = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
   const { prepare, preserve, findLastContent } = createContentRecording({ ...dependencies, copies, pending });
-  const earlier = createEarlierContents(dependencies);
-  const { requireVersion } = earlier;
+  const earlierContents = createEarlierContents(dependencies);
+  const { requireVersion } = earlierContents;
 
   async function findMarket(
     asKnownOn: AsKnownOn | undefined,
@@ -118,13 +118,14 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         as_known_on: asKnownOn,
       });
     const number = parseVersionNumber(asKnownOn);
-    const found =
+    const storedVersion =
       number === undefined
-        ? await earlier.knownAt(datasetId, head, String(asKnownOn))
+        ? await earlierContents.knownAt(datasetId, head, String(asKnownOn))
         : await requireVersion(datasetId, number, path);
-    if (found.version === latest) return { served, version: latest };
-    if (found.version < head.readable_from) throw await earlier.refuseLost(datasetId, found.version);
-    return { served: await earlier.content(served, latest, found), version: found.version };
+    if (storedVersion.version === latest) return { served, version: latest };
+    if (storedVersion.version < head.readable_from)
+      throw await earlierContents.refuseLost(datasetId, storedVersion.version);
+    return { served: await earlierContents.content(served, latest, storedVersion), version: storedVersion.version };
   }
 
   function getState(
@@ -210,8 +211,8 @@ const BEFORE_HISTORY: Day = -(2 ** 31);
 
 /** Returns the version as a member of a job's payload. */
 export function selectVersion(
-  { as_known_on: asked }: { readonly as_known_on?: AsKnownOn | undefined },
+  { as_known_on: requestedTime }: { readonly as_known_on?: AsKnownOn | undefined },
   { version }: VersionedMarket,
 ): { readonly data_version?: number } {
-  return asked === undefined || version === null ? {} : { data_version: version };
+  return requestedTime === undefined || version === null ? {} : { data_version: version };
 }

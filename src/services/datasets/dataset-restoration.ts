@@ -35,7 +35,7 @@ export async function restoreDataset(
 ): Promise<{ readonly store: DataStore; readonly etag?: string }> {
   const declared = body as unknown as DeclaredDataset; // the body was stored as a version of a store
   const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
-  const kept = declared.versions_kept ?? null;
+  const versionsKept = declared.versions_kept ?? null;
   if ((await documents.get('store', datasetId)) !== undefined) {
     const { document } = await requireDataset(documents, datasetId);
     return update(
@@ -45,7 +45,7 @@ export async function restoreDataset(
         adjustment,
         currency,
         mapping: mapping == null ? null : Mapping.parse(mapping),
-        versions_kept: kept,
+        versions_kept: versionsKept,
         ...(isRestored(kind) && !isSameLocation(document.source, source)
           ? { source: resolveSourceLocation(source, version) }
           : {}),

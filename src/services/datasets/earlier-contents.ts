@@ -35,7 +35,7 @@ export interface EarlierContents {
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
   /** Returns an earlier content, which stays in memory until other contents are requested. */
-  content(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket>;
+  content(served: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket>;
   /** Returns the refusal for a content that is no longer stored. */
   refuseLost(datasetId: string, version: number): Promise<Refusal>;
 }
@@ -47,27 +47,27 @@ export function createEarlierContents({
   markets,
 }: EarlierContentsDependencies): EarlierContents {
   /** Contents by key, least recently requested first. */
-  const held = new Map<string, Promise<ServedMarket>>();
+  const contents = new Map<string, Promise<ServedMarket>>();
 
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
-    const found = await readStoredVersion(documents, datasetId, version);
-    if (found === undefined)
+    const storedVersion = await readStoredVersion(documents, datasetId, version);
+    if (storedVersion === undefined)
       throw refuseMissingVersion(datasetId, { version, head: await readHistory(documents, datasetId), path });
-    if (typeof found === 'string') throw refuseUnreadable(datasetId, version);
-    return found;
+    if (typeof storedVersion === 'string') throw refuseUnreadable(datasetId, version);
+    return storedVersion;
   }
 
   async function readKnownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
     const until = parseMoment(time);
     let [low, high] = [getFirst(head), head.latest];
-    let found: DataVersionDocument | undefined;
+    let storedVersion: DataVersionDocument | undefined;
     while (low <= high) {
       const middle = Math.ceil((low + high) / 2);
       const version = await requireVersion(datasetId, middle);
-      if (parseMoment(version.known_at) <= until) [found, low] = [version, middle + 1];
+      if (parseMoment(version.known_at) <= until) [storedVersion, low] = [version, middle + 1];
       else high = middle - 1;
     }
-    if (found !== undefined) return found;
+    if (storedVersion !== undefined) return storedVersion;
     throw createLaterVersionRefusal(datasetId, time, (await requireVersion(datasetId, getFirst(head))).known_at);
   }
 
@@ -79,26 +79,30 @@ export function createEarlierContents({
     });
   }
 
-  function getContent(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
+  function getContent(served: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket> {
     const { datasetId, adjustment, currency = null } = served.identity;
-    const key = JSON.stringify([datasetId, adjustment, currency, wanted.version, wanted.content_hash]);
-    const known = held.get(key) ?? make(served, latest, wanted);
-    held.delete(key);
-    held.set(key, known);
-    known.catch(() => held.delete(key));
-    if (held.size > CACHED_CONTENTS_MAX) held.delete(held.keys().next().value!);
-    return known;
+    const key = JSON.stringify([datasetId, adjustment, currency, version.version, version.content_hash]);
+    const cached = contents.get(key) ?? make(served, latest, version);
+    contents.delete(key);
+    contents.set(key, cached);
+    cached.catch(() => contents.delete(key));
+    if (contents.size > CACHED_CONTENTS_MAX) contents.delete(contents.keys().next().value!);
+    return cached;
   }
 
-  async function make(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
+  async function make(
+    served: ServedMarket,
+    latest: number,
+    requestedVersion: DataVersionDocument,
+  ): Promise<ServedMarket> {
     const { datasetId } = served.identity;
     const changes: { readonly path: string; readonly sha256: string }[] = [];
-    for (let version = latest; version > wanted.version; version--) {
+    for (let version = latest; version > requestedVersion.version; version--) {
       const { change } = await requireVersion(datasetId, version);
-      if (change === null) throw await refuseLost(datasetId, wanted.version);
+      if (change === null) throw await refuseLost(datasetId, requestedVersion.version);
       changes.push({ path: await artifacts.file(change), sha256: change.sha256 });
     }
-    const { content_hash: contentHash, known_at: loadedAt } = wanted;
+    const { content_hash: contentHash, known_at: loadedAt } = requestedVersion;
     const { handle } = await jobs.query('earlier-market', { last: served.handle, changes, contentHash });
     const market = await prepareServedMarket(handle, loadedAt);
     markets.hold(market);

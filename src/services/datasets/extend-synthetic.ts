@@ -50,15 +50,15 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         await folders.remove(folder, datasetId);
         return { result };
       }
-      const at = timestamp();
+      const time = timestamp();
       const changes: Partial<DatasetDocument> = {
-        ...createLoadedFields({ ...outcome.summary, warnings }, at),
-        last_refreshed_at: at,
+        ...createLoadedFields({ ...outcome.summary, warnings }, time),
+        last_refreshed_at: time,
         location: folder,
         ...(await files.keep(folder)),
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
-      const next = isServed ? await prepareServedMarket(outcome.handle!, at) : undefined;
+      const next = isServed ? await prepareServedMarket(outcome.handle!, time) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
       const preserved = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;

@@ -89,12 +89,12 @@ export function createFolderReading({
       const listedAt = Date.parse(timestamp());
       const listed = await list(source, createProblems());
       const files = TABLE_KINDS.flatMap((table) => listed?.[table] ?? []);
-      const known = new Map(digests.map((digest) => [digest.label, digest]));
+      const digestByLabel = new Map(digests.map((digest) => [digest.label, digest]));
       const isSame = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
-        const digest = known.get(label ?? '');
+        const digest = digestByLabel.get(label ?? '');
         return digest?.bytes === bytes && (sha256 === undefined || digest?.sha256 === sha256);
       };
-      if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
+      if (listed === undefined || files.length !== digestByLabel.size || !files.every(isSame)) return undefined;
       const fileDigests: FileDigest[] = [];
       await digestFiles(files, fileDigests).catch(() => fileDigests.splice(0)); // the reader reports unreadable files
       return fileDigests.length === files.length && fileDigests.every(isSame)

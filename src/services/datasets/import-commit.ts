@@ -48,11 +48,11 @@ export async function commitImport(
     loading,
     closing,
   }: ImportCommitDependencies,
-  made: DatasetDocument,
+  dataset: DatasetDocument,
   handle: MarketHandle | null,
   { previous, source, by }: CommitTerms,
 ): Promise<void> {
-  const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // an imported store has a folder
+  const document = { ...dataset, ...(await storeFiles.keep(dataset.location!)) }; // an imported store has a folder
   const served = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
   const replaceValue = (): Promise<ServedMarket | undefined> => readReplaced({ loading, closing }, previous);
   const version =

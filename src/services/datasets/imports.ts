@@ -49,7 +49,7 @@ export interface DatasetImports {
   /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** Registers a repaired store, and serves it if it includes its panels. */
-  register(made: RepairedStore, by?: Authorship): Promise<DataStore>;
+  register(repairedStore: RepairedStore, by?: Authorship): Promise<DataStore>;
 }
 
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
@@ -68,10 +68,10 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const datasetId = header.store_id ?? createSlug(header.name);
       previous = await findPrevious(dependencies, datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
-      const held = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
+      const previousFiles = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
-      return { folder: work.folder, held, load };
+      return { folder: work.folder, held: previousFiles, load };
     };
     try {
       const result = await readImport(dependencies, body, { onImport, asker });
@@ -115,7 +115,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     folder: string,
     summary: ContentSummary,
   ): DatasetDocument {
-    const at = timestamp();
+    const time = timestamp();
     return {
       store_id: datasetId,
       name: header.name,
@@ -129,11 +129,11 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       adjustment: header.adjustment,
       mapping: null, // `commitImport` has stored the document
       currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
-      created_at: previous?.created_at ?? at,
-      last_refreshed_at: previous === undefined ? null : at,
+      created_at: previous?.created_at ?? time,
+      last_refreshed_at: previous === undefined ? null : time,
       synthetic: null,
       ...blankDataset,
-      ...createLoadedFields(summary, at),
+      ...createLoadedFields(summary, time),
     };
   }
 

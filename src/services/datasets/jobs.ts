@@ -66,12 +66,12 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
       );
       if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
-      const at = timestamp();
-      const served = result.handle === null ? undefined : await prepareServedMarket(result.handle, at);
+      const time = timestamp();
+      const served = result.handle === null ? undefined : await prepareServedMarket(result.handle, time);
       if (served !== undefined) await activations.prepare(served);
       const after: DatasetDocument = {
         ...createWritingDataset(payload),
-        ...createLoadedFields(result.summary, at),
+        ...createLoadedFields(result.summary, time),
         writing: false,
         location: folder,
         ...(await files.keep(folder)),

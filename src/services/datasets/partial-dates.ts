@@ -26,26 +26,26 @@ export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['par
 
 /** Creates a reader that parses the document of a store again only after a change. */
 export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): PartialDatesOf {
-  let seen: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
+  let cachedDates: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
   return async (datasetId) => {
     const stored = await documents.get('store', datasetId).catch(() => undefined);
     if (stored === undefined || 'unreadable' in stored) return null;
-    if (seen?.etag !== stored.etag) {
+    if (cachedDates?.etag !== stored.etag) {
       const document = readDataset(stored.body);
-      seen = { etag: stored.etag, dates: document === undefined ? null : summarisePartialDates(document) };
+      cachedDates = { etag: stored.etag, dates: document === undefined ? null : summarisePartialDates(document) };
     }
-    return seen.dates;
+    return cachedDates.dates;
   };
 }
 
 /** Returns the number of partial dates, and the latest of these dates, newest first. */
 export function summarisePartialDates(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
   const latest: string[] = [];
-  let earlier = 0;
+  let earlierCount = 0;
   for (const { path, count } of selectPartialDateFindings(document)) {
     const date = DATED_PATH.exec(path)?.[1];
-    if (date === undefined) earlier += count ?? 0;
+    if (date === undefined) earlierCount += count ?? 0;
     else latest.push(date);
   }
-  return { total: latest.length + earlier, latest: latest.toSorted().toReversed() };
+  return { total: latest.length + earlierCount, latest: latest.toSorted().toReversed() };
 }

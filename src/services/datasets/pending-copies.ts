@@ -50,8 +50,8 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
   function add(market: ServedMarket): void {
     const { datasetId } = market.identity;
     // only the latest content of a store is copied
-    const earlier = waiting.findIndex(({ identity }) => identity.datasetId === datasetId);
-    if (earlier >= 0) waiting.splice(earlier, 1);
+    const earlierPosition = waiting.findIndex(({ identity }) => identity.datasetId === datasetId);
+    if (earlierPosition >= 0) waiting.splice(earlierPosition, 1);
     waiting.push(market);
     if (waiting.length > WAITING_MAX) waiting.shift();
     if (running === undefined) drained = drain();

@@ -42,13 +42,13 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
    * Returns the present close of a store; null if it has none.
    * @throws Refusal VALIDATION_FAILED for an unknown security or session
    */
-  async function closeAt(storeId: string, place: PriceLocation): Promise<number | null> {
+  async function closeAt(storeId: string, location: PriceLocation): Promise<number | null> {
     const { market } = await stores.of(storeId);
-    const cell = findCell(market, place);
+    const cell = findCell(market, location);
     if (cell === undefined) {
-      const isKnown = market.identifiers.includes(place.identifier);
-      const what = isKnown ? `no session ${place.date}` : `no security ${place.identifier}`;
-      throw refuseOverride(isKnown ? 'date' : 'identifier', `The data store ${storeId} has ${what}.`);
+      const isKnown = market.identifiers.includes(location.identifier);
+      const missingSubject = isKnown ? `no session ${location.date}` : `no security ${location.identifier}`;
+      throw refuseOverride(isKnown ? 'date' : 'identifier', `The data store ${storeId} has ${missingSubject}.`);
     }
     const close = market.fields.get('CLOSE')![cell]!;
     return Number.isNaN(close) ? null : close;
@@ -75,7 +75,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     assertOverridden(document, request);
     const timestamp = formatTimestamp(now());
     const { author, keyId = null } = by;
-    const given = {
+    const override = {
       identifier,
       date,
       source_price: before ? before.source_price : close,
@@ -85,8 +85,8 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       at: timestamp,
       ...agreement,
     };
-    const others = (document.price_overrides ?? []).filter((one) => one !== before);
-    const overrides = price === null ? others : [...others, { ...given, price }];
+    const otherOverrides = (document.price_overrides ?? []).filter((storedOverride) => storedOverride !== before);
+    const overrides = price === null ? otherOverrides : [...otherOverrides, { ...override, price }];
     if (overrides.length > OVERRIDES_MAX)
       throw refuseOverride('price', `A data store has at most ${OVERRIDES_MAX} overrides.`);
     await tx.put('store', storeId, {
@@ -146,8 +146,8 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   };
 }
 
-const findOverride = ({ price_overrides: all }: DatasetDocument, place: PriceLocation): PriceOverride | undefined =>
-  all?.find(({ identifier, date }) => identifier === place.identifier && date === place.date);
+const findOverride = ({ price_overrides: all }: DatasetDocument, location: PriceLocation): PriceOverride | undefined =>
+  all?.find(({ identifier, date }) => identifier === location.identifier && date === location.date);
 
 /** Ensures that the price of a withdrawal is overridden. @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
 function assertOverridden(document: DatasetDocument, request: PriceOverrideRequest): void {
@@ -161,12 +161,12 @@ function createRequestedOverride(
   before: number | null,
 ): ProposedChange {
   const { identifier, date, price, reason } = request;
-  const what = price === null ? 'Withdraw the override of' : `Override by ${price}`;
+  const action = price === null ? 'Withdraw the override of' : `Override by ${price}`;
   return {
     action: 'override',
     subject: storeId,
     content: request,
-    summary: `${what} the price of ${identifier} on ${date} in ${storeId}.`,
+    summary: `${action} the price of ${identifier} on ${date} in ${storeId}.`,
     facts: {
       kind: 'override',
       store_id: storeId,

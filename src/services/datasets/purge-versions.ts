@@ -19,9 +19,9 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
   const dataset = readStored(stored, readDataset);
   const head = await readHistory(tx, datasetId);
   if (head === undefined || dataset?.versions_kept == null) return false;
-  const wanted = head.latest - dataset.versions_kept + 1;
-  if (wanted <= head.readable_from) return false;
-  const last = await readFirstReferred(tx, { datasetId, head, before: wanted });
+  const firstKept = head.latest - dataset.versions_kept + 1;
+  if (firstKept <= head.readable_from) return false;
+  const last = await readFirstReferred(tx, { datasetId, head, before: firstKept });
   if (last <= head.readable_from) return false;
   const first = Math.min(last, head.readable_from + DELETED_PER_TRANSACTION);
   for (let version = head.readable_from + 1; version <= first; version++) {
@@ -48,7 +48,7 @@ async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, bef
     if (document !== undefined) versions.set(document.content_hash, version);
   }
   let first = before;
-  const refer = (hash: string | null): void => {
+  const addReference = (hash: string | null): void => {
     first = Math.min(first, (hash === null ? undefined : versions.get(hash)) ?? before);
   };
   for (const kind of ['run', 'kept-run'] as const)
@@ -57,10 +57,10 @@ async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, bef
       if (run?.store_id !== datasetId) continue;
       // The decisions of such a run used every earlier content.
       if ((run.request as { readonly as_known?: unknown }).as_known !== undefined) return head.readable_from;
-      refer(run.store_content_hash);
+      addReference(run.store_content_hash);
     }
   for await (const body of readBodies(tx, 'publication'))
-    for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) refer(entry.data_hash);
+    for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) addReference(entry.data_hash);
   return first;
 }
 

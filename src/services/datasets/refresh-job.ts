@@ -66,15 +66,15 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
     const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, servedMarket) };
     if (isTrial) return { result: { value } };
-    const at = timestamp();
+    const time = timestamp();
     const versionFiles = selectReusableFiles(fresh.files, report);
     const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
     const served = isSameTables
-      ? prepareServedAgain(handle, servedMarket, at, files)
-      : await prepareServedMarket(handle, at, files);
+      ? prepareServedAgain(handle, servedMarket, time, files)
+      : await prepareServedMarket(handle, time, files);
     const changes: Partial<DatasetDocument> = {
-      ...createLoadedFields({ ...fresh.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) }, at),
-      last_refreshed_at: at,
+      ...createLoadedFields({ ...fresh.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) }, time),
+      last_refreshed_at: time,
       taken_at_start: null,
       location: document.source,
       ...createRefreshFields(refreshed),
@@ -134,11 +134,11 @@ const RECENT_DATES = 5;
  */
 function createReport(
   { report, warnings }: RefreshMarketOutput,
-  { taken_at_start: taken }: DatasetDocument,
+  { taken_at_start: startImport }: DatasetDocument,
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
-  const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
-  const refreshReport = addStartImport(report, taken);
+  const recent = dates.at(-Math.min(RECENT_DATES + (startImport?.dates_added ?? 0), dates.length))!;
+  const refreshReport = addStartImport(report, startImport);
   return {
     ...refreshReport,
     findings: sortFindings([...refreshReport.findings, ...selectRecentPartialDates(warnings, recent)]),

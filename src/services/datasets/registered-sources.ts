@@ -10,11 +10,11 @@ import { listDatasets } from '../stored/dataset-documents.js';
 export async function assertUnregistered(
   { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
   reader: DocumentReader,
-  own?: string,
+  ownId?: string,
 ): Promise<void> {
   const holder = (await listDatasets(reader)).find(
     (other) =>
-      other.store_id !== own &&
+      other.store_id !== ownId &&
       (other.location === location || other.source === location) &&
       (kind === 'database' ? haveSameTables(tables, other.tables) : !areTwoFiles(tables, other.tables)),
   );
@@ -29,12 +29,16 @@ export async function assertUnregistered(
 /** Describes which store reads a folder or a file in it, and which part. */
 function describeRegistration(
   market: string | undefined,
-  { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
+  { store_id: storeId, tables: { market: marketFiles } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
 ): string {
-  const what = market === undefined ? 'The folder' : `The file ${market} of the folder`;
+  const subject = market === undefined ? 'The folder' : `The file ${market} of the folder`;
   const part =
-    market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
-  return `${what} is already registered as the data store ${storeId}${part}.${REGISTRATION_ADVICE}`;
+    market === marketFiles
+      ? ''
+      : marketFiles === undefined
+        ? ', which reads the whole folder'
+        : `, whose market is its file ${marketFiles}`;
+  return `${subject} is already registered as the data store ${storeId}${part}.${REGISTRATION_ADVICE}`;
 }
 
 /** Advice for the usual intention of registering a source twice. */

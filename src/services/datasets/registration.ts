@@ -99,7 +99,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const options = { serve: request.activate, signal: asker.signal };
       const loaded = await readers(() => loading.read(source, options), asker);
       if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
-      const at = timestamp();
+      const time = timestamp();
       const document: DatasetDocument = {
         ...source,
         name: request.name,
@@ -107,11 +107,11 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         active: false,
         writing: false,
         source: location,
-        created_at: at,
+        created_at: time,
         last_refreshed_at: null,
         synthetic: null,
         ...blankDataset,
-        ...createLoadedFields(loaded.summary, at),
+        ...createLoadedFields(loaded.summary, time),
       };
       const version =
         loaded.served === undefined

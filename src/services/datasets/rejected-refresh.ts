@@ -10,8 +10,8 @@ export function findNewWarnings(
   warnings: readonly Finding[],
   { findings }: Pick<DatasetDocument, 'findings'>,
 ): readonly Finding[] {
-  const known = new Set(findings.map(formatKey));
-  return warnings.filter((warning) => !known.has(formatKey(warning)));
+  const reportedKeys = new Set(findings.map(formatKey));
+  return warnings.filter((warning) => !reportedKeys.has(formatKey(warning)));
 }
 
 const formatKey = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly code: string; readonly path: string }) =>

@@ -13,7 +13,7 @@ export async function relocateDatasets(documents: DocumentStore, folder: string)
     if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
     const location = join(folder, basename(store.location));
     const isHere = await stat(location).then(
-      (found) => found.isDirectory(),
+      (stats) => stats.isDirectory(),
       () => false,
     );
     if (isHere) await documents.transaction((tx) => tx.put('store', store.store_id, { ...store, location }));

@@ -27,9 +27,9 @@ export const isSameLocation = (a: string | null, b: string | null): boolean =>
  */
 export function resolveSourceLocation<T extends string | null>(source: T, version: number): T {
   if (source === null || !hidesPassword(removePassword(source))) return source;
-  const place = removePassword(source);
-  const message = `Versions keep no password, and ${place} needs one: declare the source with its password.`;
-  throw new Refusal('VERSION_NOT_RESTORABLE', message, { version, source: place });
+  const location = removePassword(source);
+  const message = `Versions keep no password, and ${location} needs one: declare the source with its password.`;
+  throw new Refusal('VERSION_NOT_RESTORABLE', message, { version, source: location });
 }
 
 /** Returns a refused location as the value of its finding; no value if the location may contain a password. */

@@ -124,14 +124,15 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? recordFailure(loaded.findings, 'location').toDetail() : null;
-      const taken = loaded.kind === 'refused' ? undefined : await acceptSource(active, loaded.summary, loaded.served!); // the read was requested with panels
+      const startImport =
+        loaded.kind === 'refused' ? undefined : await acceptSource(active, loaded.summary, loaded.served!); // the read was requested with panels
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
-        if (taken === undefined) await tx.put('store', active.store_id, { ...document, error });
+        if (startImport === undefined) await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime takes precedence: its document has replaced this store's as
         // `active`.
         else if (document.active && markets.served() === undefined) {
-          const { reloaded, version } = taken;
+          const { reloaded, version } = startImport;
           const fields = createResumedFields(document, reloaded, timestamp());
           const { served } = reloaded;
           const after = { ...document, ...fields, ...findPendingPrices(document, active) };
@@ -173,9 +174,9 @@ async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDe
   for (const { store_id, writing } of await listDatasets(documents))
     if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
   await deleteLeftovers(documents);
-  const named = await listDatasets(documents);
+  const datasets = await listDatasets(documents);
   // An unreadable document may contain the only reference to a folder, so nothing is removed if any document is
   // unreadable.
-  if (named.length === (await documents.ids('store')).length)
-    await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
+  if (datasets.length === (await documents.ids('store')).length)
+    await folders.sweep(new Set(datasets.flatMap(({ location }) => location ?? [])));
 }

@@ -54,8 +54,8 @@ export async function hasGrown(
 ): Promise<boolean> {
   if (mark === undefined || digests === undefined || hash === contentHash) return false;
   const now = computePrefixMark(market, digests, mark.day);
-  const isSame = ({ axes, rows, hash: found }: PrefixMark): boolean =>
-    axes === mark.axes && rows === mark.rows && found === mark.hash;
+  const isSame = ({ axes, rows, hash: prefixHash }: PrefixMark): boolean =>
+    axes === mark.axes && rows === mark.rows && prefixHash === mark.hash;
   return isSame(now) || (now.axes !== mark.axes && (await computeMarksWithoutLater(market, mark.day)).some(isSame));
 }
 
@@ -138,28 +138,28 @@ function createAcceptedChanges(
 }
 
 /** Combines the changes that several starts accepted. */
-function mergeStartImport(earlier: StartImport | null, now: StartImport): StartImport {
-  if (earlier === null) return now;
+function mergeStartImport(earlierImport: StartImport | null, now: StartImport): StartImport {
+  if (earlierImport === null) return now;
   return {
-    dates_added: earlier.dates_added + now.dates_added,
-    rows_added: earlier.rows_added + now.rows_added,
-    identifiers_added: earlier.identifiers_added + now.identifiers_added,
-    findings: [...earlier.findings, ...now.findings].slice(-STORED_FINDINGS_MAX),
+    dates_added: earlierImport.dates_added + now.dates_added,
+    rows_added: earlierImport.rows_added + now.rows_added,
+    identifiers_added: earlierImport.identifiers_added + now.identifiers_added,
+    findings: [...earlierImport.findings, ...now.findings].slice(-STORED_FINDINGS_MAX),
   };
 }
 
 /** Returns the report of a refresh with the changes that starts accepted since the previous one. */
-export function addStartImport(report: RefreshReport, taken: StartImport | null): RefreshReport {
-  if (taken === null) return report;
+export function addStartImport(report: RefreshReport, startImport: StartImport | null): RefreshReport {
+  if (startImport === null) return report;
   const { market } = report.datasets;
   return {
     ...report,
-    dates_added: report.dates_added + taken.dates_added,
-    rows_added: report.rows_added + taken.rows_added,
-    identifiers_added: report.identifiers_added + taken.identifiers_added,
-    datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
+    dates_added: report.dates_added + startImport.dates_added,
+    rows_added: report.rows_added + startImport.rows_added,
+    identifiers_added: report.identifiers_added + startImport.identifiers_added,
+    datasets: { ...report.datasets, market: { ...market, added: market.added + startImport.rows_added } },
     findings: sortFindings([
-      ...taken.findings.filter((finding) => !isWithheld(finding) && isWithoutCode(report.findings)(finding)),
+      ...startImport.findings.filter((finding) => !isWithheld(finding) && isWithoutCode(report.findings)(finding)),
       ...report.findings,
     ] as Finding[]), // this engine wrote the findings
   };
@@ -174,9 +174,9 @@ const isWithheld = ({ code, path }: StartImport['findings'][number]): boolean =>
 
 /** Returns a test that a finding is not among others, by its code and path. */
 const isWithoutCode =
-  (others: readonly { readonly code: string; readonly path: string }[]) =>
+  (otherFindings: readonly { readonly code: string; readonly path: string }[]) =>
   ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>
-    !others.some((other) => other.code === code && other.path === path);
+    !otherFindings.some((other) => other.code === code && other.path === path);
 
 function changeOf(
   before: DatasetDocument,

@@ -41,8 +41,8 @@ export interface SharedStoreFilesDependencies {
  * of a home is a copy.
  */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
-  async function fetch(kept: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
-    for (const { name, artifact } of kept) {
+  async function fetch(copies: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
+    for (const { name, artifact } of copies) {
       if (!(await artifacts.isIntact(artifact)))
         throw new Refusal('DOCUMENT_UNREADABLE', `The file ${name} of the data store is missing or damaged.`);
       await copyFile(await artifacts.file(artifact), join(folder, name));
@@ -51,12 +51,12 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
 
   return {
     async keep(folder) {
-      const kept = [];
+      const keptFiles = [];
       for (const name of await readdir(folder)) {
         if (name.startsWith('.')) continue; // The mark identifies a folder of one home only.
-        kept.push({ name, artifact: await artifacts.writeFile(join(folder, name)) });
+        keptFiles.push({ name, artifact: await artifacts.writeFile(join(folder, name)) });
       }
-      return { kept };
+      return { kept: keptFiles };
     },
     async here(store) {
       const { kept, location, store_id: datasetId } = store;

@@ -44,7 +44,7 @@ const READS_MAX = 3;
 
 export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
   /** Markets by store, least recently used first. */
-  const kept = new Map<string, ServedMarket>();
+  const keptMarkets = new Map<string, ServedMarket>();
   /** Released contents that a running call may still use. */
   const released = new Map<string, WeakRef<ServedMarket>>();
   const coming = new Map<string, Promise<ServedMarket>>();
@@ -52,8 +52,8 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   let last: Promise<unknown> = Promise.resolve();
 
   function release(datasetId: string): void {
-    const market = kept.get(datasetId);
-    kept.delete(datasetId);
+    const market = keptMarkets.get(datasetId);
+    keptMarkets.delete(datasetId);
     for (const [id, held] of released) if (held.deref() === undefined) released.delete(id);
     if (market !== undefined) released.set(datasetId, new WeakRef(market));
   }
@@ -61,14 +61,14 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   function keep(market: ServedMarket): void {
     const { datasetId } = market.identity;
     markets.hold(market);
-    kept.delete(datasetId);
+    keptMarkets.delete(datasetId);
     released.delete(datasetId);
-    kept.set(datasetId, market);
+    keptMarkets.set(datasetId, market);
     const activeId = markets.served()?.identity.datasetId;
-    if (activeId !== undefined) kept.delete(activeId);
-    let bytes = [...kept.values()].reduce((sum, { handle }) => sum + countBytes(handle), 0);
-    for (const [id, { handle }] of kept) {
-      if (bytes <= keptBytesMax || kept.size === 1) break; // the most recently used store stays
+    if (activeId !== undefined) keptMarkets.delete(activeId);
+    let bytes = [...keptMarkets.values()].reduce((sum, { handle }) => sum + countBytes(handle), 0);
+    for (const [id, { handle }] of keptMarkets) {
+      if (bytes <= keptBytesMax || keptMarkets.size === 1) break; // the most recently used store stays
       bytes -= countBytes(handle);
       release(id);
     }
@@ -83,7 +83,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   /** Returns the content that a document describes, if it is in memory. */
   function findServedContent(document: DatasetDocument): ServedMarket | undefined {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
-    const market = kept.get(datasetId) ?? released.get(datasetId)?.deref();
+    const market = keptMarkets.get(datasetId) ?? released.get(datasetId)?.deref();
     if (market?.identity.contentHash === contentHash) return redeclareMarket(market, { adjustment, currency });
     release(datasetId);
     released.delete(datasetId);
@@ -103,12 +103,12 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   }
 
   function readMarket(datasetId: string): Promise<ServedMarket> {
-    const begun = coming.get(datasetId);
-    if (begun !== undefined) return begun;
-    const own = last.then(() => read(datasetId)).finally(() => coming.delete(datasetId));
-    last = own.catch(() => {}); // the failure is reported to the callers that wait for the read
-    coming.set(datasetId, own);
-    return own;
+    const pendingRead = coming.get(datasetId);
+    if (pendingRead !== undefined) return pendingRead;
+    const ownRead = last.then(() => read(datasetId)).finally(() => coming.delete(datasetId));
+    last = ownRead.catch(() => {}); // the failure is reported to the callers that wait for the read
+    coming.set(datasetId, ownRead);
+    return ownRead;
   }
 
   async function getMarket(datasetId: string): Promise<ServedMarket> {
@@ -134,7 +134,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
       if (content !== undefined) keep(content);
     },
     onRemoved: ({ store_id: datasetId }) => release(datasetId),
-    kept: () => [...kept.keys()],
+    kept: () => [...keptMarkets.keys()],
   };
 }
 

@@ -77,9 +77,9 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
 
   async function get(id: string): Promise<StoredClient> {
     const { document, etag, updatedAt } = await family.get(id);
-    const kept = await readSecrets(documents, id);
+    const storedSecrets = await readSecrets(documents, id);
     const stored = document.targets
-      .filter((target) => findStoredSecret(kept, target) !== undefined)
+      .filter((target) => findStoredSecret(storedSecrets, target) !== undefined)
       .map(({ name }) => name);
     return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
   }
@@ -88,12 +88,12 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
    * Returns the secrets to store with a client: the secrets in the request, and stored secrets of targets with an
    * unchanged address.
    */
-  function listNextSecrets(body: ClientBody, kept: Secrets): Secrets {
+  function listNextSecrets(body: ClientBody, storedSecrets: Secrets): Secrets {
     return Object.fromEntries(
       body.targets.flatMap((target) => {
         const sent = readSecret(target);
         const owner = findSecretOwner(target);
-        const next = sent === null ? findStoredSecret(kept, target) : { owner, sealed: secrets.seal(sent) };
+        const next = sent === null ? findStoredSecret(storedSecrets, target) : { owner, sealed: secrets.seal(sent) };
         return next === undefined ? [] : [[target.name, next]];
       }),
     );
@@ -168,14 +168,14 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       const stored = await documents.get('client', id);
       const document = parseStored(stored, ClientDocument);
       if (document === undefined) return undefined;
-      const kept = await readSecrets(documents, id);
+      const storedSecrets = await readSecrets(documents, id);
       const version = await readLastVersion(documents, { kind: 'client', id });
       return {
         id,
         document,
         version: version === 0 ? null : version,
         secretOf(target) {
-          const result = findStoredSecret(kept, target);
+          const result = findStoredSecret(storedSecrets, target);
           return result && secrets.open(result.sealed);
         },
       };
@@ -195,8 +195,8 @@ async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Pro
  * Returns the stored secret of a target. A secret that was stored for another address is not used, so that it is never
  * sent elsewhere.
  */
-const findStoredSecret = (kept: Secrets, target: Target): Secrets[string] | undefined =>
-  kept[target.name]?.owner === findSecretOwner(target) ? kept[target.name] : undefined;
+const findStoredSecret = (storedSecrets: Secrets, target: Target): Secrets[string] | undefined =>
+  storedSecrets[target.name]?.owner === findSecretOwner(target) ? storedSecrets[target.name] : undefined;
 
 /** Tables that files may contain: those of exports, and rendered reports. */
 const TABLES: readonly string[] = [...EXPORT_NAMES, 'report'];

@@ -143,8 +143,10 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     } catch (thrown) {
       if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
       mayHelp ||= !thrown.isFinal;
-      const left = files.flatMap(({ path }) => record.file(target.name, path)!).filter(({ state }) => isOpen(state));
-      await failFiles(terms, left, thrown);
+      const openFiles = files
+        .flatMap(({ path }) => record.file(target.name, path)!)
+        .filter(({ state }) => isOpen(state));
+      await failFiles(terms, openFiles, thrown);
     }
     return mayHelp;
   }
@@ -195,14 +197,19 @@ function plan({
     if (!entitled || (target.tables !== null && !target.tables.includes(file.table))) continue;
     const path = formatPath(target, file, { client: client.id, schedule, date });
     const otherDayFile = planned.get(path);
-    const known = record.file(target.name, path);
+    const recordedFile = record.file(target.name, path);
     if (otherDayFile !== undefined) {
-      record.log(timestamp(), target.name, path, `${file.name} was left out: ${otherDayFile.name} has the same path.`);
+      record.log(
+        timestamp(),
+        target.name,
+        path,
+        `${file.name} was not delivered: ${otherDayFile.name} has the same path.`,
+      );
       continue;
     }
     planned.set(path, file);
-    if (known?.sha256 === file.sha256 && !isAgain) continue;
-    const isUncertain = known?.state === 'sending' && known.sha256 === file.sha256;
+    if (recordedFile?.sha256 === file.sha256 && !isAgain) continue;
+    const isUncertain = recordedFile?.state === 'sending' && recordedFile.sha256 === file.sha256;
     record.put({
       target: target.name,
       path,
@@ -212,7 +219,7 @@ function plan({
       bytes: file.bytes,
       sha256: file.sha256,
       state: isUncertain ? 'sending' : 'waiting',
-      attempts: known?.attempts ?? 0,
+      attempts: recordedFile?.attempts ?? 0,
       rounds: 0,
       delivered_at: null,
       code: null,
@@ -232,8 +239,8 @@ function formatPath(
 }
 
 function countFiles(files: readonly DeliveredFile[]): DeliveryCounts {
-  const count = (wanted: (state: DeliveredFile['state']) => boolean): number =>
-    files.filter(({ state }) => wanted(state)).length;
+  const count = (isCounted: (state: DeliveredFile['state']) => boolean): number =>
+    files.filter(({ state }) => isCounted(state)).length;
   const other = files.find(({ state }) => state !== 'delivered');
   return {
     delivered: count((state) => state === 'delivered'),

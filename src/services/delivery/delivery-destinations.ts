@@ -45,10 +45,10 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
   function findHostProblem(text: string): string | undefined {
     const url = new URL(text);
     const host = url.hostname.replaceAll(/^\[|\]$/g, '').toLowerCase();
-    const usual = PORTS[url.protocol]!; // targets have only these schemes
-    const port = url.port === '' ? usual : Number(url.port);
-    const isAllowed = hosts.some((each) => {
-      const allowed = parseHostPort(each, usual);
+    const defaultPort = PORTS[url.protocol]!; // targets have only these schemes
+    const port = url.port === '' ? defaultPort : Number(url.port);
+    const isAllowed = hosts.some((allowedHost) => {
+      const allowed = parseHostPort(allowedHost, defaultPort);
       return allowed?.host === host && allowed.port === port;
     });
     return isAllowed
@@ -64,7 +64,7 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
     if (target.access_key_id !== null) return findHostProblem(formatEndpoint(target));
     if (target.endpoint !== null)
       return 'The keys of the service are used with its own endpoint only: set access_key_id.';
-    const isAllowed = buckets.some((each) => addSlash(target.url).startsWith(addSlash(each)));
+    const isAllowed = buckets.some((allowedBucket) => addSlash(target.url).startsWith(addSlash(allowedBucket)));
     return isAllowed
       ? undefined
       : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';

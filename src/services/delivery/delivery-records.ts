@@ -7,12 +7,12 @@ import { parseStored } from '#store/read-stored.js';
 
 /** Log of deliveries: the files of clients by day of a schedule. */
 export interface DeliveryRecords {
-  get(place: RecordKey): Promise<DeliveryRecord | undefined>;
+  get(key: RecordKey): Promise<DeliveryRecord | undefined>;
   /** Lists records, newest first. */
   list(clientId: string, query: RecordQuery): Promise<readonly DeliveryRecord[]>;
   /** Counts the files of the latest day; null if there is none, or its record cannot be read. */
   latest(clientId: string): Promise<LatestDelivery | null>;
-  keeper(place: RecordKey, version: number | null): Promise<RecordKeeper>;
+  keeper(key: RecordKey, version: number | null): Promise<RecordKeeper>;
 }
 
 export interface RecordKey {
@@ -40,26 +40,26 @@ export interface RecordKeeper {
   file(target: string, path: string): DeliveredFile | undefined;
   files(target: string): readonly DeliveredFile[];
   put(file: DeliveredFile): void;
-  log(at: string, target: string, path: string | null, message: string): void;
+  log(time: string, target: string, path: string | null, message: string): void;
   /** Resolves when all changes so far are on disk. */
   flush(): Promise<void>;
 }
 
 export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords {
-  async function get(place: RecordKey): Promise<DeliveryRecord | undefined> {
-    const stored = await documents.get('file-delivery', recordId(place));
+  async function get(key: RecordKey): Promise<DeliveryRecord | undefined> {
+    const stored = await documents.get('file-delivery', recordId(key));
     if (stored === undefined) return undefined;
     const record = parseStored(stored, DeliveryRecord);
     if (record !== undefined) return record;
-    throw new Refusal('DOCUMENT_UNREADABLE', `The deliveries to ${place.clientId} on ${place.date} cannot be read.`);
+    throw new Refusal('DOCUMENT_UNREADABLE', `The deliveries to ${key.clientId} on ${key.date} cannot be read.`);
   }
 
   async function list(
     clientId: string,
-    { schedule_id: asked, before, limit }: RecordQuery,
+    { schedule_id: requestedId, before, limit }: RecordQuery,
   ): Promise<readonly DeliveryRecord[]> {
     const below = before === undefined ? undefined : parseValidDay(before);
-    const scheduleIds = asked === undefined ? await readSchedules(clientId) : [asked];
+    const scheduleIds = requestedId === undefined ? await readSchedules(clientId) : [requestedId];
     const result = await Promise.all(
       scheduleIds.map(async (scheduleId) => {
         const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
@@ -88,9 +88,9 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
         delivered: files.filter(({ state }) => state === 'delivered').length,
       };
     },
-    async keeper(place, version) {
-      const { clientId: client_id, scheduleId: schedule_id, date } = place;
-      const before = await get(place);
+    async keeper(key, version) {
+      const { clientId: client_id, scheduleId: schedule_id, date } = key;
+      const before = await get(key);
       return keepRecord({ client_id, schedule_id, date, version, files: before?.files ?? [], log: before?.log ?? [] });
     },
   };
@@ -124,8 +124,8 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
       file: (target, path) => record.files.find((file) => file.target === target && file.path === path),
       files: (target) => record.files.filter((file) => file.target === target),
       put(file) {
-        const at = record.files.findIndex(({ target, path }) => target === file.target && path === file.path);
-        const files = at < 0 ? [...record.files, file] : record.files.with(at, file);
+        const position = record.files.findIndex(({ target, path }) => target === file.target && path === file.path);
+        const files = position < 0 ? [...record.files, file] : record.files.with(position, file);
         record = { ...record, files };
         isDirty = true;
       },

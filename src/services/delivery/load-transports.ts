@@ -7,6 +7,6 @@ export type Transports = typeof import('./transports.js');
 
 /** Loads the packages at the first call: from a bundle, or from the compiled modules if the bundle is out of date. */
 export const loadTransports: () => Transports = callOnce(() => {
-  const place = findBundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
-  return createRequire(import.meta.url)(fileURLToPath(place)) as Transports;
+  const address = findBundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
+  return createRequire(import.meta.url)(fileURLToPath(address)) as Transports;
 });

@@ -43,9 +43,9 @@ export async function listActiveOverrides(
   const listed: PriceOverride[] = [];
   for (const override of within.toReversed()) {
     const { date, identifier } = override;
-    const held = heldOn.get(date) ?? (await readActiveOverrides(exports, run, { date, sessions, signal }));
-    heldOn.set(date, held);
-    if (held.has(identifier)) listed.push(override);
+    const activeOverrides = heldOn.get(date) ?? (await readActiveOverrides(exports, run, { date, sessions, signal }));
+    heldOn.set(date, activeOverrides);
+    if (activeOverrides.has(identifier)) listed.push(override);
     if (listed.length === limit) break;
   }
   return listed;

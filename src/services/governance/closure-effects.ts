@@ -51,19 +51,19 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     }
   }
 
-  async function readPublished(indexId: string, wanted: ReadonlySet<string>) {
+  async function readPublished(indexId: string, dates: ReadonlySet<string>) {
     const head = await readLogHead(documents, indexId);
-    const found = new Set<string>();
+    const publishedDates = new Set<string>();
     let last = '';
-    if (head === undefined) return { found, last };
+    if (head === undefined) return { found: publishedDates, last };
     for await (const batch of readLogBatches(documents, indexId, head)) {
       for (const { date } of batch) {
-        if (wanted.has(date)) found.add(date);
+        if (dates.has(date)) publishedDates.add(date);
         if (date > last) last = date;
       }
       await setImmediate();
     }
-    return { found, last };
+    return { found: publishedDates, last };
   }
 
   /** Returns the reasons why the latest run of an index becomes stale; empty if the index has no run. */
@@ -143,8 +143,8 @@ interface ChangedSessions {
 }
 
 /** Lists the dates of one set that the other set lacks, as text `DATE ANNOUNCEMENT`. */
-const listMovedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
-  [...one].flatMap((text) => {
+const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>) =>
+  [...before].flatMap((text) => {
     if (other.has(text)) return [];
     const [date, announcement] = text.split(' ');
     return [{ date: date!, announcement: announcement! }];

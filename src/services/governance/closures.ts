@@ -78,19 +78,19 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       documents.get(KIND, id),
       readLastVersion(documents, { kind: KIND, id }),
     ]);
-    const named = { calendar: calendar.code, name: calendar.name, version };
-    if (stored === undefined) return { closures: { ...named, updated_at: null, changes: [] }, etag: null };
+    const calendarSummary = { calendar: calendar.code, name: calendar.name, version };
+    if (stored === undefined) return { closures: { ...calendarSummary, updated_at: null, changes: [] }, etag: null };
     const document = parseStored(stored, ClosuresDocument);
     if ('unreadable' in stored || document === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', `The changes of ${calendar.code} cannot be read; record them again.`);
-    return { closures: { ...named, updated_at: stored.updatedAt, ...document }, etag: stored.etag };
+    return { closures: { ...calendarSummary, updated_at: stored.updatedAt, ...document }, etag: stored.etag };
   }
 
   async function list(): Promise<CalendarClosures[]> {
     const codes = calendars.list().map(({ code }) => code);
     const ids = new Set(await documents.ids(KIND));
-    const found = codes.filter((code) => ids.has(createFileName(code))).toSorted(compareText);
-    return (await Promise.all(found.map(get))).map(({ closures }) => closures);
+    const calendarCodes = codes.filter((code) => ids.has(createFileName(code))).toSorted(compareText);
+    return (await Promise.all(calendarCodes.map(get))).map(({ closures }) => closures);
   }
 
   /** Returns the changed sessions of all calendars, which plans contain, with the new changes of one calendar. */
@@ -102,8 +102,8 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     const changes = all.flatMap(({ date, session, reason }) =>
       calendar.isSession(parseValidDay(date)) === (session === 'open') ? [] : [{ date, session, reason }],
     );
-    const others = (await readRecordedClosures(reader).catch(() => undefined)) ?? {};
-    return { ...others, [calendar.code]: { version, changes } };
+    const otherClosures = (await readRecordedClosures(reader).catch(() => undefined)) ?? {};
+    return { ...otherClosures, [calendar.code]: { version, changes } };
   }
 
   async function writeSessions(
@@ -193,15 +193,14 @@ function checkChange({ date, session, opens, closes }: SessionChange, { calendar
     return createError('date', `${code} covers ${formatDay(coverage.from)} to ${formatDay(coverage.to)}, not ${date}.`);
   const hasHours = opens !== undefined || closes !== undefined;
   const isSession = calendar.isSession(day);
-  if (session === 'closed' && !isSession)
-    return createError('date', `${date} is no session of ${code}: it is closed anyway.`);
+  if (session === 'closed' && !isSession) return createError('date', `${date} is already not a session of ${code}.`);
   if (session === 'closed' && hasHours) return createError('session', `A closed day has neither opens nor closes.`);
   if (session === 'open' && isSession && !hasHours)
     return createError('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
-  const usual = findUsualHours(calendar, day);
-  const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
+  const usualHours = findUsualHours(calendar, day);
+  const [from, to] = [opens ?? usualHours?.open, closes ?? usualHours?.close];
   // A session that usually begins or ends on another date may have an opening time after its closing time.
-  const isWithinDay = usual === undefined || (usual.openDay === 0 && usual.open < usual.close);
+  const isWithinDay = usualHours === undefined || (usualHours.openDay === 0 && usualHours.open < usualHours.close);
   if (session === 'open' && isWithinDay && from !== undefined && to !== undefined && from >= to)
     return createError(
       closes === undefined ? 'opens' : 'closes',

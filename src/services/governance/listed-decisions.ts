@@ -21,7 +21,7 @@ export async function listDecisions(
 ): Promise<readonly Judgement[]> {
   const { id: indexId } = document;
   const family = await findFamily(documents, document);
-  const found: Judgement[] = [];
+  const judgements: Judgement[] = [];
   for (const scheduleId of await documents.ids('schedule')) {
     const stored = await documents.get('schedule', scheduleId);
     const plan = parseStored(stored, ScheduleDocument);
@@ -29,25 +29,25 @@ export async function listDecisions(
     for await (const judgement of readJudgements(documents, scheduleId, SEARCHED_JUDGEMENTS_MAX)) {
       if (judgement.index_id !== null && !family.has(judgement.index_id)) continue;
       if (judgement.action === 'run' && judgement.reason === null) continue;
-      const own = judgement.findings.filter(({ index_id: of }) => family.has(of));
-      if (judgement.findings.length > 0 && own.length === 0) continue; // a waiver for findings of other indices
-      found.push({ ...judgement, findings: own });
+      const familyFindings = judgement.findings.filter(({ index_id: findingIndex }) => family.has(findingIndex));
+      if (judgement.findings.length > 0 && familyFindings.length === 0) continue; // a waiver for findings of other indices
+      judgements.push({ ...judgement, findings: familyFindings });
     }
   }
-  return found.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, limit);
+  return judgements.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, limit);
 }
 
 /** Returns an index and all indices on which it depends. */
 async function findFamily(documents: DocumentStore, document: IndexDocument): Promise<ReadonlySet<string>> {
-  const found = new Set([document.id]);
+  const familyIds = new Set([document.id]);
   const visit = async (child: IndexDocument): Promise<void> => {
     for (const id of listReferences(child)) {
-      if (found.has(id)) continue;
-      found.add(id);
+      if (familyIds.has(id)) continue;
+      familyIds.add(id);
       const parent = await findIndex(documents, id);
       if (parent !== undefined) await visit(parent);
     }
   };
   await visit(document);
-  return found;
+  return familyIds;
 }

@@ -27,8 +27,8 @@ const READ_CONCURRENCY = 16;
 export async function summariseGovernance(documents: Documents): Promise<GovernanceOverview> {
   const statements = await listStatements(documents);
   const errors: GovernanceOverview['latest_errors'] = [];
-  for (const { index_id: id, errors: own } of statements)
-    if (own > 0) errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
+  for (const { index_id: id, errors: indexErrors } of statements)
+    if (indexErrors > 0) errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
   const judgements: Judgement[] = [];
   let decided = 0;
   for (const id of await documents.ids('schedule')) {
@@ -39,7 +39,7 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
     registers: {
       clients: (await documents.ids('client')).length,
       procedures: (await documents.ids('procedure')).length,
-      errors: statements.reduce((sum, { errors: own }) => sum + own, 0),
+      errors: statements.reduce((sum, { errors: indexErrors }) => sum + indexErrors, 0),
       judgements: decided,
       audit: findCurrentReach() === undefined ? (await readAuditHead(documents)).seq : null,
     },
@@ -88,10 +88,10 @@ const listNewest = <E extends { readonly at: string }>(entries: readonly E[]): E
 
 /** Returns the latest decisions about a schedule that have a reason, newest first. */
 async function readLatestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
-  const found: Judgement[] = [];
+  const judgements: Judgement[] = [];
   for await (const judgement of readJudgements(documents, scheduleId, SEARCHED_DECISIONS)) {
-    if (judgement.reason !== null) found.push(judgement);
-    if (found.length === LATEST) break;
+    if (judgement.reason !== null) judgements.push(judgement);
+    if (judgements.length === LATEST) break;
   }
-  return found;
+  return judgements;
 }

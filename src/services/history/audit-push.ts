@@ -101,9 +101,9 @@ function toHttp(url: string, token: string | undefined): SendAudit {
 
 /** @source RFC 5424 and RFC 6587, section 3.4.1 (octet counting) */
 function toSyslog(url: string): SendAudit {
-  const place = parseHostPort(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
+  const address = parseHostPort(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
   return async (entries, signal) => {
-    const socket = connect({ host: place!.host, port: place!.port, signal }); // the schema of the setting has validated the address
+    const socket = connect({ host: address!.host, port: address!.port, signal }); // the schema of the setting has validated the address
     try {
       await once(socket, 'connect');
       const lines = entries.map((entry) =>

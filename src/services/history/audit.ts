@@ -94,7 +94,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
         isWhole:
           reach === undefined &&
           after === 0 &&
-          [start, end, kind, id, author, limit].every((given) => given === undefined),
+          [start, end, kind, id, author, limit].every((parameter) => parameter === undefined),
       };
     },
   };
@@ -103,12 +103,14 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
 const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILABLE', 'DRAINING']);
 
 async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
-  let left = query.limit ?? Infinity;
+  let remainingCount = query.limit ?? Infinity;
   for await (const batch of batches) {
-    const result = batch.filter((entry) => isRequested(entry, query) && isVisible(entry, reach)).slice(0, left);
-    left -= result.length;
+    const result = batch
+      .filter((entry) => isRequested(entry, query) && isVisible(entry, reach))
+      .slice(0, remainingCount);
+    remainingCount -= result.length;
     yield result;
-    if (left === 0) return;
+    if (remainingCount === 0) return;
     await setImmediate(); // other work runs between the batches
   }
 }
@@ -129,7 +131,8 @@ function isRequested({ at, kind, id, author }: AuditEntry, query: AuditQuery): b
   const time = Date.parse(at);
   if (query.start !== undefined && time < parseBeginning(query.start)) return false;
   if (query.end !== undefined && time > parseMoment(query.end)) return false;
-  const isOtherEntry = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
+  const isOtherEntry = (queryValue: string | undefined, value: string): boolean =>
+    queryValue !== undefined && queryValue !== value;
   // Also matches entries below a document, such as the closes published for an index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
   return (

@@ -106,13 +106,17 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       const { latest, purged } = await requireHead(subject);
       const versions: DocumentVersion[] = [];
       const skipped: UnreadableCause[] = [];
-      for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
-        const found = (await loadVersion(documents, subject, at)) ?? 'unreadable'; // version numbers have no gap
-        if (typeof found === 'string') {
-          skipped.push(found);
+      for (
+        let versionNumber = Math.min(latest, (before ?? Infinity) - 1);
+        versionNumber > purged && versions.length < limit;
+        versionNumber--
+      ) {
+        const loadedVersion = (await loadVersion(documents, subject, versionNumber)) ?? 'unreadable'; // version numbers have no gap
+        if (typeof loadedVersion === 'string') {
+          skipped.push(loadedVersion);
           continue;
         }
-        const { content: _, restored_from = null, key_id = null, ...version } = found;
+        const { content: _, restored_from = null, key_id = null, ...version } = loadedVersion;
         versions.push({ ...version, key_id, restored_from });
       }
       return { versions, total: latest - purged, ...countSkipped(skipped) };
@@ -122,7 +126,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       const version = await requireVersion(subject, number);
       if (version.content !== null) {
         const content = await load(subject, number);
-        return { ...content, body: asStoredThen(subject, content.body) };
+        return { ...content, body: restoreStoredForm(subject, content.body) };
       }
       const message = `Version ${number} of the ${getName(subject)} is its deletion; an earlier one can be restored.`;
       throw new Refusal('VERSION_NOT_RESTORABLE', message, { version: number });
@@ -165,7 +169,7 @@ function toClientForm({ kind }: Subject, body: VersionContent['body']): VersionC
 }
 
 /** Returns a body to be stored again, with explicit values for defaults that have changed since. */
-function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
+function restoreStoredForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   if (kind === 'index') return readIndex(body) ?? body;
   return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
 }

@@ -44,13 +44,14 @@ function formatSummary(id: string, changes: readonly DefinitionChange[]): string
 
 /** Returns the change of the whole history, if any, and the appended amendments. */
 function listDefinitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
-  const known = listAmendments(before);
-  const isAppended = toCanonicalJson(listAmendments(after).slice(0, known.length)) === toCanonicalJson(known);
+  const earlierAmendments = listAmendments(before);
+  const isAppended =
+    toCanonicalJson(listAmendments(after).slice(0, earlierAmendments.length)) === toCanonicalJson(earlierAmendments);
   const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
   const direct = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
   const texts = listTexts(after);
-  const amended = (isAppended ? listAmendments(after).slice(known.length) : []).map((amendment, k) => {
-    const [earlier, later] = [texts[known.length + k]!, texts[known.length + k + 1]!]; // a definition has one more text than amendments
+  const amended = (isAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map((amendment, k) => {
+    const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
     return changeBetween(earlier.document, later.document, amendment);
   });
   return direct.fields.length === 0 ? amended : [direct, ...amended];
@@ -65,14 +66,14 @@ function changeBetween(
   const fields = listChanges(before ?? {}, after)
     .slice(0, FACTS_LISTED_MAX)
     .map(createField);
-  const said = before === null ? [] : createMethodology(before as IndexDocument); // the text was read as an amendment
+  const earlierSentences = before === null ? [] : createMethodology(before as IndexDocument); // the text was read as an amendment
   return {
     effective_from: from,
     announced,
     reason,
     rebalance,
     fields,
-    ...compareSentences(said, createMethodology(after)),
+    ...compareSentences(earlierSentences, createMethodology(after)),
   };
 }
 

@@ -144,8 +144,8 @@ function readDatapointQuery(
   if (typeof expression === 'string') {
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
-    const found = findMissingData(read.tree, { expects, definitions, market });
-    const placed = locateInTexts(found, new Map<string, ParsedText>([['expression', read]]));
+    const missingData = findMissingData(read.tree, { expects, definitions, market });
+    const placed = locateInTexts(missingData, new Map<string, ParsedText>([['expression', read]]));
     return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
   }
   const schema = expects === 'number' ? NumberExpression : Condition;

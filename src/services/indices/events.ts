@@ -51,8 +51,8 @@ const KINDS = Object.keys(EVENT_KINDS);
 export function createEvents({ documents, calendars, scheduleOf, today }: EventsDependencies): Events {
   async function readIndices(ids: readonly string[]): Promise<Listing<IndexDocument>> {
     if (ids.length === 0) return documents.list('index', readIndex);
-    const named = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
-    return { documents: named, ...countSkipped([]) };
+    const indexDocuments = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
+    return { documents: indexDocuments, ...countSkipped([]) };
   }
 
   /** Null if the underlying index of an overlay was deleted. */
@@ -75,15 +75,17 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
       const covered = codes.flatMap((code) => calendars.get(code)?.coverage ?? []);
       for (const code of codes) events.push(...listExchangeEvents(code, window, calendars));
-      const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(compareEvents);
+      const selectedEvents = events
+        .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
+        .toSorted(compareEvents);
       return {
         from: formatDay(window.from),
         to: formatDay(window.to),
         indices: indices.length,
-        events: wanted.slice(0, EVENTS_MAX),
+        events: selectedEvents.slice(0, EVENTS_MAX),
         covered_from: covered.length === 0 ? null : formatDay(Math.max(...covered.map(({ from }) => from))),
         covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered.map(({ to }) => to))),
-        events_total: wanted.length,
+        events_total: selectedEvents.length,
         ...addUnreadable(left, 0),
       };
     },
@@ -112,7 +114,7 @@ function createWindow(
 
 function listEvents({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
   return listRebalanceEvents(window, schedule).map(({ day, kind, effective, cause, rule, calendar }): Event => {
-    const what = kind === 'effective' ? 'rebalance effective' : `composition of ${formatDay(effective)} decided`;
+    const eventText = kind === 'effective' ? 'rebalance effective' : `composition of ${formatDay(effective)} decided`;
     return {
       date: formatDay(day),
       kind,
@@ -121,7 +123,7 @@ function listEvents({ id, name }: IndexDocument, window: EventWindow, schedule: 
       effective: formatDay(effective),
       cause,
       rule,
-      summary: `${name}: ${what}${rule === null ? '' : ` after a breach of ${rule}`}`,
+      summary: `${name}: ${eventText}${rule === null ? '' : ` after a breach of ${rule}`}`,
     };
   });
 }
@@ -143,10 +145,10 @@ function listExchangeEvents(code: string, window: EventWindow, calendars: Calend
   const recorded = (calendar.recorded?.changes ?? []).filter(
     ({ date }) => parseValidDay(date) >= from && parseValidDay(date) <= to,
   );
-  const known = new Set(recorded.map(({ date }) => parseValidDay(date)));
+  const recordedDays = new Set(recorded.map(({ date }) => parseValidDay(date)));
   return [
     ...listHolidays(window, calendar)
-      .filter((day) => !known.has(day))
+      .filter((day) => !recordedDays.has(day))
       .map((day) => createEvent('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
     ...recorded.map((change) => createEvent('closure', describeChange(change))(parseValidDay(change.date))),
     ...listExpiries(window, calendar).map(createEvent('expiry', 'index futures expire')),

@@ -39,8 +39,8 @@ export function createIndexList(
     )
       return cachedList.list;
     const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
-    const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
-    const page = wanted.slice(0, limit ?? wanted.length);
+    const remainingIndices = after === undefined ? all : all.filter(({ id }) => id > after);
+    const page = remainingIndices.slice(0, limit ?? remainingIndices.length);
     const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
     cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision, list } : undefined;

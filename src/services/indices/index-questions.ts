@@ -55,7 +55,7 @@ export interface IndexQuestions {
    * Returns a RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and the
    * refusals of a preview
    */
-  rebalancePack(indexId: string, asked: PackRequest, signal: AbortSignal): Json;
+  rebalancePack(indexId: string, request: PackRequest, signal: AbortSignal): Json;
   /** Returns the methodology of an index in sentences. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
 }
@@ -138,11 +138,11 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       return onStore(base as RequestBody, () => changeOf(base as RequestBody, value, signal));
     },
     async explain({ indexId, identifier, asOf, runId }, signal) {
-      const asked = { indexId, identifier, asOf };
+      const question = { indexId, identifier, asOf };
       if (runId !== undefined)
-        return onRun(indexId, runId, (definition) => explain(definition, { ...asked, isOfRun: true }, signal));
+        return onRun(indexId, runId, (definition) => explain(definition, { ...question, isOfRun: true }, signal));
       const definition = await definitions.now(indexId);
-      return onStore(definition.document, () => explain(definition, { ...asked, isOfRun: false }, signal));
+      return onStore(definition.document, () => explain(definition, { ...question, isOfRun: false }, signal));
     },
     async rebalancePack(indexId, packRequest, signal) {
       const { document } = await requireIndex(documents, indexId);

@@ -35,10 +35,10 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
       await assertPrecondition(tx, 'index', indexId, ifMatch);
       const family = await listFamily(tx, indexId, null);
       for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
-      const forgotten = await deleteJobsAbout(tx, jobs, collectSubjects(family));
+      const removedJobs = await deleteJobsAbout(tx, jobs, collectSubjects(family));
       const deleted: IndexDeletion['deleted'] = [];
       for (const member of family) {
-        const jobsForgotten = forgotten.get(member.id) ?? 0;
+        const jobsForgotten = removedJobs.get(member.id) ?? 0;
         deleted.push(await removeIn(tx, member, { jobsForgotten, all: authorship?.purges }));
       }
       return { deleted };

@@ -115,14 +115,17 @@ export function createIndices({
       document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknown.length > 0) return { document: undefined, findings: sortFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
-    const lacking = await findMissingInputs(parts?.filled, reader, { findings, market });
-    const told = sortFindings([...findings, ...lacking, ...foreseen]);
+    const missingInputs = await findMissingInputs(parts?.filled, reader, { findings, market });
+    const reportedFindings = sortFindings([...findings, ...missingInputs, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
-      return { document: document && removeStoredParts(document), findings: told };
+      return { document: document && removeStoredParts(document), findings: reportedFindings };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
-      findings: sortFindings([...told, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]),
+      findings: sortFindings([
+        ...reportedFindings,
+        { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id },
+      ]),
     };
   }
 
@@ -136,9 +139,9 @@ export function createIndices({
   ) {
     const market = await findMarketFor(body); // a transaction does not read a market
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
-      const own = await allow(tx);
+      const accessFindings = await allow(tx);
       const { document, findings } = await check(body, tx, market);
-      const all = sortFindings([...own, ...findings]);
+      const all = sortFindings([...accessFindings, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
       await admit(tx, await createDefinitionRequest(tx, document.id, document));
       return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
@@ -154,18 +157,21 @@ export function createIndices({
     },
     async derive(parentId, body, by) {
       const { document: source } = await requireIndex(documents, parentId);
-      const asked = readDerivation(body());
-      const market = await findMarketFor(createDerivedDocument(source, asked));
+      const derivation = readDerivation(body());
+      const market = await findMarketFor(createDerivedDocument(source, derivation));
       const write = async (tx: DocumentTransaction) => {
         const { document: parent } = await requireIndex(tx, parentId);
-        if ((await tx.get('index', asked.id)) !== undefined)
-          throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, {
-            index_id: asked.id,
+        if ((await tx.get('index', derivation.id)) !== undefined)
+          throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${derivation.id}.`, {
+            index_id: derivation.id,
           });
-        const { document, findings } = await check(createDerivedDocument(parent, asked), tx, market);
+        const { document, findings } = await check(createDerivedDocument(parent, derivation), tx, market);
         if (document === undefined) throw refuseWithFindings('request', findings.map(moveToRequestField));
-        const told = findings.map(moveToRequestField);
-        return { saved: { index: document, findings: told }, etag: await tx.put('index', document.id, document) };
+        const movedFindings = findings.map(moveToRequestField);
+        return {
+          saved: { index: document, findings: movedFindings },
+          etag: await tx.put('index', document.id, document),
+        };
       };
       return documents.transaction(write, { by });
     },
@@ -198,11 +204,11 @@ async function findMissingInputs(
   { findings, market }: { readonly findings: readonly Finding[]; readonly market: MarketData | undefined },
 ): Promise<readonly Finding[]> {
   if (filled?.plugins === undefined || market === undefined) return [];
-  const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
+  const reportedKeys = new Set(findings.map(({ path, message }) => `${path} ${message}`));
   const all = await createStoredIndices(reader).answer((indexOf) =>
     checkOnMarket(filled, market, { severity: 'warning', indexOf }),
   );
-  return all.filter(({ path, message }) => !known.has(`${path} ${message}`));
+  return all.filter(({ path, message }) => !reportedKeys.has(`${path} ${message}`));
 }
 
 /** Returns a finding about the derivation of a document, at the field of the request that caused it. */

@@ -28,10 +28,10 @@ export interface MethodologyTemplates {
    */
   level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
   /**
-   * Checks one template per step, because the first request for templates would otherwise check all of them at once,
-   * which takes 0.1 to 0.2 s.
+   * Returns the check of each template, because the first request for templates would otherwise check all of them at
+   * once, which takes 0.1 to 0.2 s. A check throws if its template is invalid.
    */
-  prepare(): Iterable<void>;
+  listChecks(): readonly { readonly name: string; run(): void }[];
 }
 
 interface Dependencies {
@@ -85,9 +85,9 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 
   const answers = new WeakMap<MarketData, TemplateResults>();
   function getResultsOn(market: MarketData): TemplateResults {
-    const known = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
-    answers.set(market, known);
-    return known;
+    const cachedResults = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
+    answers.set(market, cachedResults);
+    return cachedResults;
   }
 
   function findLack({ template, documents }: PreparedTemplate): MissingData | undefined {
@@ -103,8 +103,8 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   function requireTemplate(id: string): PreparedTemplate {
-    const known = templates().get(id);
-    if (known !== undefined) return known();
+    const template = templates().get(id);
+    if (template !== undefined) return template();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
       accepted: [...templates().keys()],
     });
@@ -144,14 +144,13 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map((known) => createSummary(known())) }),
-    *prepare() {
-      for (const known of templates().values()) yield void known();
-    },
-    get(id, { index_id: indexId, base_date: asked }) {
+    list: () => ({ templates: [...templates().values()].map((getTemplate) => createSummary(getTemplate())) }),
+    listChecks: () =>
+      [...templates()].map(([id, check]) => ({ name: `methodology template ${id}`, run: () => void check() })),
+    get(id, { index_id: indexId, base_date: requestedDate }) {
       const preparedTemplate = requireTemplate(id);
       const market = markets.current()?.market;
-      const baseDate = asked ?? (market === undefined ? undefined : findFirstBaseDate(market));
+      const baseDate = requestedDate ?? (market === undefined ? undefined : findFirstBaseDate(market));
       const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate });
       return {
         ...createSummary(preparedTemplate),
@@ -172,7 +171,10 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const earliest = findFirstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
       const documents = Object.fromEntries(
-        parseDocuments(preparedTemplate.template, calendars, base).map((own) => [own.id, own]),
+        parseDocuments(preparedTemplate.template, calendars, base).map((indexDocument) => [
+          indexDocument.id,
+          indexDocument,
+        ]),
       );
       const indexId = preparedTemplate.documents.at(-1)!.id; // a template has at least one document
       const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
@@ -199,7 +201,7 @@ function prepareTemplate(template: MethodologyTemplate, calendars: Calendars): P
   const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in STANDARD_COLUMNS));
   if (unexplained.length > 0)
     throw new Error(
-      `data/methodologies/${template.id}.json says in meanings nothing of ${unexplained.map(({ name }) => name).join(', ')}`,
+      `data/methodologies/${template.id}.json must describe these columns in meanings: ${unexplained.map(({ name }) => name).join(', ')}`,
     );
   return { template, documents, needs };
 }

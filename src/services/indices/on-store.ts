@@ -42,15 +42,15 @@ export async function runOnStoreOf<T>(
 
 /**
  * Returns the store that a definition, or an index that it refers to, names; null for the active store.
- * @param asked store in the request
+ * @param storeId store in the request
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
 export async function findReferencedStore(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body | IndexDocument,
-  asked?: string,
+  storeId?: string,
 ): Promise<string | null> {
-  return findStore(await readDocuments(reader, definition as Body), asked);
+  return findStore(await readDocuments(reader, definition as Body), storeId);
 }
 
 /** Returns the market on which a definition is checked, with findings about its store. */
@@ -58,10 +58,10 @@ export async function findCheckMarket(
   { documents, stores, markets }: StoreSources,
   definition: Body,
 ): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {
-  const named = await readDocuments(documents, definition);
-  const findings = checkStores(named);
+  const namedDocuments = await readDocuments(documents, definition);
+  const findings = checkStores(namedDocuments);
   if (findings.length > 0) return { market: undefined, findings };
-  const storeId = findStore(named, null);
+  const storeId = findStore(namedDocuments, null);
   if (storeId === null) return { market: markets.current()?.market, findings };
   try {
     return { market: (await stores.of(storeId)).market, findings };
@@ -83,14 +83,14 @@ async function readDocuments(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body,
 ): Promise<Record<string, IndexDocument>> {
-  const own = readIndex(definition);
+  const definedIndex = readIndex(definition);
   const { id, store_id: storeId } = definition;
-  if (own === undefined) {
+  if (definedIndex === undefined) {
     const read = Id.safeParse(storeId).data; // the shape check reports any other value
-    const named = read === undefined ? undefined : { id: String(id), store_id: read };
-    return named === undefined ? {} : { [named.id]: named as IndexDocument }; // only the store of the document is read
+    const storeReference = read === undefined ? undefined : { id: String(id), store_id: read };
+    return storeReference === undefined ? {} : { [storeReference.id]: storeReference as IndexDocument }; // only the store of the document is read
   }
-  const read = hasValidTexts(own) ? own : { ...own, amendments: [] }; // the checks report an invalid amendment
+  const read = hasValidTexts(definedIndex) ? definedIndex : { ...definedIndex, amendments: [] }; // the checks report an invalid amendment
   const { documents } = await reachDocuments(reader, read);
   return Object.fromEntries(documents.map((document) => [document.id, document]));
 }

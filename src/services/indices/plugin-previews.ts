@@ -107,13 +107,13 @@ export function createPluginPreviews({
       if (served === undefined) return { ...createEmptyPreview([]), valid: true };
       const document = await readTerms(plugin, request, served.market);
       const reads = { ...useNumber(VALUES), as: 'any' as const };
-      const lacking = checkFields(
+      const missingFields = checkFields(
         [{ use: reads, path: 'inputs', rowId: null }],
         served.market,
         'error',
         readDefinitions(document),
       );
-      if (lacking.length > 0) return createEmptyPreview(lacking);
+      if (missingFields.length > 0) return createEmptyPreview(missingFields);
       try {
         return await readValues({ served, document, request }, signal);
       } catch (thrown) {

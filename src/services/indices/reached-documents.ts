@@ -21,12 +21,13 @@ export async function resolveReached(
   } = await reachDocuments(reader, document);
   if (first !== undefined) throw refuseWithFindings('index document', [createMissingReference(first.at, first.next)]);
   const whole: (readonly [string, IndexDocument])[] = [];
-  for (const at of documents) whole.push([at.id, await addStoredParts(reader, at)]);
+  for (const reachedDocument of documents)
+    whole.push([reachedDocument.id, await addStoredParts(reader, reachedDocument)]);
   return Object.fromEntries(whole); // a null prototype makes every id a key, including __proto__
 }
 
-function createMissingReference(at: IndexDocument, next: string): Finding {
-  const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-  const path = listNamedIndices(at).find(({ id }) => id === next)!.path; // the reference was read from this path
+function createMissingReference(document: IndexDocument, next: string): Finding {
+  const message = `The index ${document.id} refers to ${next}, which is not stored.`;
+  const path = listNamedIndices(document).find(({ id }) => id === next)!.path; // the reference was read from this path
   return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };
 }

@@ -57,16 +57,16 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
     const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
     const indices = new Map<unknown, IndexDocument | undefined>();
-    for (const named of [indexId, benchmarkId])
-      if (typeof named === 'string') indices.set(named, await findIndex(reader, named));
+    for (const requiredId of [indexId, benchmarkId])
+      if (typeof requiredId === 'string') indices.set(requiredId, await findIndex(reader, requiredId));
     const storeId = indices.get(indexId)?.store_id ?? null;
     const current = markets.current();
     const isSet = typeof setId === 'string' && (await findConstraintSet(reader, setId)) !== undefined;
     const isIndexId = typeof id === 'string' && (await reader.get('index', id)) !== undefined;
     return {
-      indexOf: (named) => indices.get(named),
-      isConstraintSet: (named) => named === setId && isSet,
-      isIndex: (named) => named === id && isIndexId,
+      indexOf: (indexName) => indices.get(indexName),
+      isConstraintSet: (setName) => setName === setId && isSet,
+      isIndex: (indexName) => indexName === id && isIndexId,
       // names are checked on the market in memory
       market: storeId === null || storeId === current?.identity.datasetId ? current?.market : undefined,
     };
@@ -102,9 +102,11 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
   return {
     async list({ limit, after }) {
       const { documents: all, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
-      const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
+      const remainingStrategies = after === undefined ? all : all.filter(({ id }) => id > after);
       return {
-        strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(readStored)),
+        strategies: await Promise.all(
+          remainingStrategies.slice(0, limit ?? remainingStrategies.length).map(readStored),
+        ),
         skipped,
         skipped_causes: { ...skipped_causes },
       };
@@ -176,8 +178,8 @@ const ETAG_SEPARATOR = '.';
  */
 function computeEtag(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
-  const rest = createHash('sha256').update(toCanonicalJson({ problems, has_run, run_at })).digest('hex');
-  return `${document}${ETAG_SEPARATOR}${rest.slice(0, 16)}`;
+  const stateDigest = createHash('sha256').update(toCanonicalJson({ problems, has_run, run_at })).digest('hex');
+  return `${document}${ETAG_SEPARATOR}${stateDigest.slice(0, 16)}`;
 }
 
 /** Converts a client's precondition with the ETag of any response to a precondition on the document itself. */

@@ -73,7 +73,8 @@ async function readWatchlist(
       severity: 'error',
       code: 'WATCHLIST_NOT_FOUND',
       path: `${path}.watchlist_id`,
-      message: `No watchlist is stored under ${id}${stored === undefined ? '' : ' that can be read'}.`,
+      message:
+        stored === undefined ? `No watchlist is stored under the id ${id}.` : `The watchlist ${id} cannot be read.`,
       value: id,
     },
   };

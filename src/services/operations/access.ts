@@ -42,16 +42,16 @@ interface SharedDocument {
 }
 
 export function createAccess({ documents, isHidden }: AccessDependencies): Access {
-  let known: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
+  let cachedShares: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
 
   async function listSharedDocuments(): Promise<readonly SharedDocument[]> {
     const revision = await documents.revision('sharing');
-    if (known?.revision === revision) return known.shared;
+    if (cachedShares?.revision === revision) return cachedShares.shared;
     const { documents: shared } = await documents.list('sharing', (body, subject) => {
       const names = listNames(body);
       return names.length === 0 ? undefined : { subject, with: new Set(names) };
     });
-    known = { revision, shared };
+    cachedShares = { revision, shared };
     return shared;
   }
 
@@ -83,8 +83,8 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     async reachOf({ keyId, name, prefixes, isSubject }) {
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
-      const own = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
-      const shared = (await runUnrestricted(listSharedDocuments)).filter(own).map(({ subject }) => subject);
+      const isOwnShare = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
+      const shared = (await runUnrestricted(listSharedDocuments)).filter(isOwnShare).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },
     read,
@@ -118,7 +118,7 @@ export function assertOwnName(id: string): void {
 }
 
 /** Returns a generated id for the client of the present request, beginning with a prefix of the client. */
-export const prefixName = (made: string): string => `${findCurrentReach()?.prefixes[0] ?? ''}${made}`;
+export const prefixName = (name: string): string => `${findCurrentReach()?.prefixes[0] ?? ''}${name}`;
 
 /** Returns the refusal of a client that is limited to prefixes, on a route that does not support them. */
 export const refusePrefixes = (prefixes: readonly string[]): Refusal =>

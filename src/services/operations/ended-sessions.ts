@@ -70,16 +70,16 @@ export async function createEndedSessions({
     async add(session) {
       if (session.scopes.length === 0) return; // an expired session allows nothing
       const id = getPerson(session.subject);
-      const at = now();
-      persons.set(id, addEnded(persons.get(id) ?? NO_SESSIONS, session, at));
+      const nowMs = now();
+      persons.set(id, addEnded(persons.get(id) ?? NO_SESSIONS, session, nowMs));
       if (isReadOnly) return;
-      const past = [...persons].filter(([, person]) => endOf(person) <= at).slice(0, FORGOTTEN_MAX);
+      const past = [...persons].filter(([, person]) => endOf(person) <= nowMs).slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
         const personSessions = parsePerson(await tx.get('ended-sessions', id)) ?? NO_SESSIONS;
-        await tx.put('ended-sessions', id, addEnded(personSessions, session, at));
+        await tx.put('ended-sessions', id, addEnded(personSessions, session, nowMs));
         for (const [old] of past) {
           const person = parsePerson(await tx.get('ended-sessions', old));
-          if (person !== undefined && endOf(person) <= at) await tx.delete('ended-sessions', old);
+          if (person !== undefined && endOf(person) <= nowMs) await tx.delete('ended-sessions', old);
         }
         tx.publish({ type: 'session-ended', person_id: id });
       });
@@ -95,9 +95,9 @@ const parsePerson = (documentLookup: DocumentLookup): PersonSessions | undefined
   documentLookup === undefined || 'unreadable' in documentLookup ? undefined : (documentLookup.body as PersonSessions);
 
 function addEnded(person: PersonSessions, { id, ends }: EndingSession, now: number): PersonSessions {
-  const others = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);
-  if (others.length < PERSON_SESSIONS_MAX) return { ...person, sessions: [...others, { id, ends }] };
-  const latest = Math.max(person.all_until, ends, ...others.map((ended) => ended.ends));
+  const otherSessions = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);
+  if (otherSessions.length < PERSON_SESSIONS_MAX) return { ...person, sessions: [...otherSessions, { id, ends }] };
+  const latest = Math.max(person.all_until, ends, ...otherSessions.map((ended) => ended.ends));
   return { sessions: [], all_until: latest };
 }
 

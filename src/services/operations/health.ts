@@ -83,10 +83,10 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   };
   const tell = async (): Promise<HealthReport> => {
     const { store, jobs } = await read();
-    const seen = runChecks();
-    const reason = findReason(store.active, seen);
+    const results = runChecks();
+    const reason = findReason(store.active, results);
     const status = reason === null ? 'ok' : 'degraded';
-    noteState(status, findCause(reason, seen));
+    noteState(status, findCause(reason, results));
     return {
       status,
       reason,
@@ -96,34 +96,35 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
       store,
       jobs,
-      checks: seen,
+      checks: results,
       states,
     };
   };
-  let told: HealthReport | Promise<HealthReport> | undefined;
+  let cachedReport: HealthReport | Promise<HealthReport> | undefined;
   return {
     version,
     async look() {
       await tell();
     },
     health() {
-      if (told !== undefined) return told;
+      if (cachedReport !== undefined) return cachedReport;
       const request = tell();
-      told = request;
-      setImmediate(() => (told = undefined));
+      cachedReport = request;
+      setImmediate(() => (cachedReport = undefined));
       return request.then((healthReport) => {
-        if (told === request) told = healthReport;
+        if (cachedReport === request) cachedReport = healthReport;
         return healthReport;
       });
     },
     readiness() {
       if (draining()) throw new Refusal('DRAINING', 'The service is stopping.');
-      const seen = runChecks();
-      for (const [i, { ok, name, message }] of seen.entries()) {
+      const results = runChecks();
+      for (const [i, { ok, name, message }] of results.entries()) {
         const code = checks[i]?.unready;
-        if (!ok && code !== undefined) throw new Refusal(code, `The check ${name} fails: ${message}`, { checks: seen });
+        if (!ok && code !== undefined)
+          throw new Refusal(code, `The check ${name} fails: ${message}`, { checks: results });
       }
-      return seen;
+      return results;
     },
   };
 }

@@ -31,7 +31,7 @@ export interface ResultBytes {
 /** Source of the results of a job kind. */
 export interface ResultSource {
   /** Returns the result from the value or reference stored with the job; null if the referenced data was deleted. */
-  written(kept: unknown): Promise<ResultBytes | null>;
+  written(reference: unknown): Promise<ResultBytes | null>;
   /** Converts bytes that an earlier version stored. Default: unchanged. */
   stored?(artifact: ArtifactRef): Promise<ResultBytes>;
 }
@@ -51,7 +51,7 @@ export interface JobsService {
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    * client has too many streams
    */
-  follow(jobId: string, seen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
+  follow(jobId: string, lastSeen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
    * Yields the unfinished jobs, null, and for some seconds every change of any job.
    * @throws Refusal OVERLOADED if too many clients listen, RATE_LIMITED when the client has too many streams
@@ -82,7 +82,8 @@ export function createJobsService({
 
   async function require(jobId: string, jobs = limitJobs(system)): Promise<LocatedJob> {
     const match = await jobs.find(jobId);
-    if (match === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    if (match === undefined)
+      throw new Refusal('JOB_NOT_FOUND', `No job is stored under the id ${jobId}.`, { job_id: jobId });
     return match;
   }
 
@@ -93,9 +94,9 @@ export function createJobsService({
       const asIs = { length: artifact.bytes, open: () => artifacts.stream(artifact) };
       return { status, resultBytes: source?.stored === undefined ? asIs : await source.stored(artifact) };
     }
-    const kept = stored === null ? status.result : stored.reference;
+    const resultReference = stored === null ? status.result : stored.reference;
     const isWritten = status.status === 'succeeded' && source !== undefined;
-    return { status, resultBytes: isWritten ? await source.written(kept) : null };
+    return { status, resultBytes: isWritten ? await source.written(resultReference) : null };
   }
 
   return {
@@ -124,10 +125,10 @@ export function createJobsService({
       if (!isTerminal(status.status)) await onCancelled(jobId, authorship);
       return readView(await require(jobId, jobs));
     },
-    async follow(jobId, seen, client) {
+    async follow(jobId, lastSeen, client) {
       const jobs = limitJobs(system);
       await require(jobId, jobs);
-      return followJob(jobs, { jobId, seen, stopping, onEnd: admitFollower(client) });
+      return followJob(jobs, { jobId, seen: lastSeen, stopping, onEnd: admitFollower(client) });
     },
     followAll: async (seconds, client) =>
       followJobs(limitJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
@@ -144,16 +145,16 @@ function createFollowers(): (client: string | null) => () => void {
   const count = (client: string | null, change: 1 | -1): void => {
     open += change;
     if (client === null) return;
-    const left = (openBy.get(client) ?? 0) + change;
-    if (left === 0) openBy.delete(client);
-    else openBy.set(client, left);
+    const openCount = (openBy.get(client) ?? 0) + change;
+    if (openCount === 0) openBy.delete(client);
+    else openBy.set(client, openCount);
   };
   return (client) => {
-    const own = client === null ? 0 : (openBy.get(client) ?? 0);
+    const ownCount = client === null ? 0 : (openBy.get(client) ?? 0);
     const [limit, ownLimit] = [LIMITS.MAX_EVENT_STREAMS, LIMITS.MAX_KEY_EVENT_STREAMS];
-    if (own >= ownLimit) {
-      const detail = { streams: own, limit: ownLimit };
-      throw new Refusal('RATE_LIMITED', `The key has ${own} event streams open (limit ${ownLimit}).`, detail);
+    if (ownCount >= ownLimit) {
+      const detail = { streams: ownCount, limit: ownLimit };
+      throw new Refusal('RATE_LIMITED', `The key has ${ownCount} event streams open (limit ${ownLimit}).`, detail);
     }
     if (open >= limit) throw new Refusal('OVERLOADED', `${open} event streams are open (limit ${limit}).`);
     count(client, 1);

@@ -104,7 +104,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   const uses = await createKeyUses(documents, now);
   const stored = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...stored, ...environment].map((record) => [record.id, createHolder(record)]));
-  const given = new Set(environment.map(({ id }) => id));
+  const environmentIds = new Set(environment.map(({ id }) => id));
   // an unreadable key also means that the service requires keys
   let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
 
@@ -127,7 +127,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   function requireStored(id: string): KeyRecord {
     const record = holders.get(id)?.record;
     if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
-    if (given.has(id))
+    if (environmentIds.has(id))
       throw new Refusal('VALIDATION_FAILED', `The key ${id} comes from DIVISOR_API_KEYS; remove it there.`);
     return record;
   }
@@ -179,8 +179,8 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       if (!isLive(old, now())) throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
       const { name, scopes, prefixes, sources } = old;
       const expires = computeSuccessorExpiry(old, now());
-      const issued = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, now(), (taken) =>
-        holders.has(taken),
+      const issued = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, now(), (keyId) =>
+        holders.has(keyId),
       );
       const until = now() + overlapMs;
       const end = old.expires === null ? until : Math.min(until, Date.parse(old.expires));
@@ -266,22 +266,22 @@ function computeSuccessorExpiry({ created, expires }: KeyRecord, nowMs: number):
 /** Records the last use of each key, which is written at intervals. */
 async function createKeyUses(documents: DocumentStore, now: () => number) {
   const { documents: stored } = await documents.list('key-use', (body, id) => {
-    const at = Date.parse((body as { readonly at?: string } | null)?.at ?? '');
-    return Number.isNaN(at) ? undefined : ([id, at] as const);
+    const usedAtMs = Date.parse((body as { readonly usedAtMs?: string } | null)?.usedAtMs ?? '');
+    return Number.isNaN(usedAtMs) ? undefined : ([id, usedAtMs] as const);
   });
   const uses = new Map(stored);
   return {
     note(id: string): void {
-      const at = now();
+      const nowMs = now();
       const last = uses.get(id);
-      if (last !== undefined && at - last < USE_INTERVAL_MS) return;
-      uses.set(id, at);
-      const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(at) }));
+      if (last !== undefined && nowMs - last < USE_INTERVAL_MS) return;
+      uses.set(id, nowMs);
+      const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(nowMs) }));
       write.catch(() => {}); // The next use is written again; a full disk must not refuse a reader.
     },
     lastOf(id: string): string | null {
-      const at = uses.get(id);
-      return at === undefined ? null : formatTimestamp(at);
+      const usedAtMs = uses.get(id);
+      return usedAtMs === undefined ? null : formatTimestamp(usedAtMs);
     },
   };
 }

@@ -71,12 +71,12 @@ function findSubject({ kind, job_id: jobId, request }: JobStatus): { kind: strin
   if (MODEL_KINDS.has(kind)) return { kind: 'risk-model', id: ident };
   if (subject?.of === 'dataset') return { kind: 'store', id: ident };
   if (subject?.named === 'ident') return { kind: 'index', id: ident };
-  const asked = request as Readonly<Record<string, unknown>> | null;
+  const requestFields = request as Readonly<Record<string, unknown>> | null;
   for (const [name, of] of [
     ['index_id', 'index'],
     ['template_id', 'template'],
   ] as const) {
-    const id = asked?.[name];
+    const id = requestFields?.[name];
     if (typeof id === 'string') return { kind: of, id };
   }
   return NAMED_KINDS.has(kind) ? { kind, id: ident } : undefined;

@@ -39,13 +39,15 @@ async function listFailedJobs(
   jobs: Pick<JobSystem, 'list'>,
   { kinds, job_ids: ids, since, limit }: RetryOrder,
 ): Promise<string[]> {
-  const wanted = ids === undefined ? null : new Set(ids);
+  const selectedIds = ids === undefined ? null : new Set(ids);
   const sinceMs = since === undefined ? -Infinity : Date.parse(since);
   const results: string[] = [];
   for (let before: string | undefined; ;) {
     const page = (await jobs.list({ kinds, statuses: ['failed'], limit: LIMITS.MAX_LISTED_JOBS, before })).jobs;
-    const failed = page.filter(({ finished_at: at }) => at !== null && Date.parse(at) >= sinceMs);
-    results.push(...failed.map(({ job_id: jobId }) => jobId).filter((jobId) => wanted?.has(jobId) ?? true));
+    const failed = page.filter(
+      ({ finished_at: finishedAt }) => finishedAt !== null && Date.parse(finishedAt) >= sinceMs,
+    );
+    results.push(...failed.map(({ job_id: jobId }) => jobId).filter((jobId) => selectedIds?.has(jobId) ?? true));
     before = page.at(-1)?.job_id;
     if (page.length < LIMITS.MAX_LISTED_JOBS || results.length >= limit) return results.slice(0, limit);
   }

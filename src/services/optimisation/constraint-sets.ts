@@ -74,9 +74,9 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     getSet: (setId) => requireSet(documents, setId),
     async listSets({ limit, after }) {
       const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readConstraintSet);
-      const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
+      const remainingSets = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
       return {
-        constraint_sets: wanted.slice(0, limit ?? wanted.length),
+        constraint_sets: remainingSets.slice(0, limit ?? remainingSets.length),
         skipped,
         skipped_causes: { ...skipped_causes },
       };

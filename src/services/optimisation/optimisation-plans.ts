@@ -67,10 +67,10 @@ export function createOptimisationPlans({
   /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
   async function readReachedOn({ document }: StoredIndex, market: MarketData) {
     const reached = await resolveReached(documents, document);
-    for (const each of Object.values(reached))
+    for (const indexDocument of Object.values(reached))
       assertNoErrors(
-        `index document ${each.id}`,
-        checkOnMarket(each, market, { severity: 'error', indexOf: (id) => reached[id] }),
+        `index document ${indexDocument.id}`,
+        checkOnMarket(indexDocument, market, { severity: 'error', indexOf: (id) => reached[id] }),
       );
     return reached;
   }
@@ -113,13 +113,13 @@ export function createOptimisationPlans({
       ]);
     },
     async modelsOf(requests, reached) {
-      const used = await planModels(documents, reached);
-      const named = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
-      if (named.size === 0) return used;
-      const own = await Promise.all(
-        [...named].map(async (id) => [id, toPlannedModel((await requireModel(documents, id)).document)] as const),
+      const modelPlan = await planModels(documents, reached);
+      const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
+      if (modelIds.size === 0) return modelPlan;
+      const ownModels = await Promise.all(
+        [...modelIds].map(async (id) => [id, toPlannedModel((await requireModel(documents, id)).document)] as const),
       );
-      return { models: { ...used.models, ...Object.fromEntries(own) } };
+      return { models: { ...modelPlan.models, ...Object.fromEntries(ownModels) } };
     },
   };
 }

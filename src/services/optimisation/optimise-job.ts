@@ -57,9 +57,9 @@ export async function optimiseOnce(
 /** Returns the stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 async function readMeasuringModel(
   stored: OptimisationJobDependencies['documents'],
-  asked: OptimisationRequest,
+  optimisation: OptimisationRequest,
 ): Promise<RiskMeasureModel | null> {
-  const modelId = readStoredModelId(asked);
+  const modelId = readStoredModelId(optimisation);
   if (modelId === undefined) return null;
   const { document } = await requireModel(stored, modelId);
   const { request, diagnostics, observed_start: start, observed_end: end } = document;

@@ -126,15 +126,18 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { handle, market, reached } = await plans.prepare(target, request);
-    const lacking = checkConstraintFields(request.constraints, market, { path: 'constraints', severity: 'error' });
-    assertNoErrors('request', lacking);
-    const used = await resolveModelFiles(documents, artifacts, reached);
-    const own = readStoredModelId(request);
-    const named = own === undefined ? {} : await findModelFile(documents, artifacts, own);
+    const missingFields = checkConstraintFields(request.constraints, market, {
+      path: 'constraints',
+      severity: 'error',
+    });
+    assertNoErrors('request', missingFields);
+    const usedModels = await resolveModelFiles(documents, artifacts, reached);
+    const ownModelId = readStoredModelId(request);
+    const namedModel = ownModelId === undefined ? {} : await findModelFile(documents, artifacts, ownModelId);
     const question = {
       market: handle,
       documents: reached,
-      models: { ...used.models, ...named },
+      models: { ...usedModels.models, ...namedModel },
       indexId: request.index_id,
       request,
     };

@@ -57,7 +57,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
   const plans = createOptimisationPlans(dependencies);
 
   async function submit(
-    { studyId: asked, requests }: StudyTerms,
+    { studyId: requestedId, requests }: StudyTerms,
     targets: readonly StoredIndex[],
     origin: Origin | null,
   ) {
@@ -72,8 +72,8 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       sets[id] = set.constraints;
     }
     const { models = {} } = await plans.modelsOf(requests, reached);
-    const studyId = asked ?? prefixName(createOptimisationId(now()));
-    const shown = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
+    const studyId = requestedId ?? prefixName(createOptimisationId(now()));
+    const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
     return jobs.submit({
       kind,
       payload: {
@@ -85,7 +85,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
         content_hash: identity.contentHash,
         engine_version: engineVersion,
       },
-      request: { study_id: studyId, runs: requests.length, ...shown },
+      request: { study_id: studyId, runs: requests.length, ...subjects },
       estimatedBytes: workers * estimateOptimisationBytes(market),
       message: 'waiting for a worker',
       origin,
@@ -100,16 +100,16 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       const targets: StoredIndex[] = [];
       for (const id of new Set(terms.requests.map((request) => request.index_id)))
         targets.push(await requireTarget(documents, id));
-      const asked = getCallMarket()?.identity.datasetId;
-      const named = new Set<string | null>();
-      for (const { document } of targets) named.add(await findReferencedStore(documents, document, asked));
-      if (named.size > 1) throw createSeveralStoresRefusal([...named]);
-      return stores.within([...named][0]!, () => submit(terms, targets, origin));
+      const datasetId = getCallMarket()?.identity.datasetId;
+      const storeIds = new Set<string | null>();
+      for (const { document } of targets) storeIds.add(await findReferencedStore(documents, document, datasetId));
+      if (storeIds.size > 1) throw createSeveralStoresRefusal([...storeIds]);
+      return stores.within([...storeIds][0]!, () => submit(terms, targets, origin));
     },
   };
 }
 
-function createSeveralStoresRefusal(named: readonly (string | null)[]) {
-  const message = `A study is computed on one data store; its indices name ${named.map((id) => id ?? 'the active one').join(', ')}.`;
+function createSeveralStoresRefusal(storeIds: readonly (string | null)[]) {
+  const message = `A study is computed on one data store; its indices name ${storeIds.map((id) => id ?? 'the active one').join(', ')}.`;
   return refuseWithFindings('study', [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'runs', message }]);
 }

@@ -43,11 +43,11 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
     try {
       const documents = collectReached(payload.documents, index_id);
-      const used = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
+      const usedModelIds = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
       const { document, figures } = await optimiseOnce(dependencies, attempt, {
         run_id: createOptimisationId(payload.study_id, position),
         documents,
-        models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => used.has(id))),
+        models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => usedModelIds.has(id))),
         constraints: payload.sets[constraint_set_id]!,
         request,
       });
@@ -71,13 +71,14 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       const { study_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'study', id, total: 'runs', outcomes: OUTCOMES, engineVersion } as const;
       const { result, entries } = await parts.run(createOrder(payload), summary, attempt);
-      const made = entries.flatMap(({ document }) => document ?? []);
-      const left = entries.length - made.length;
+      const solvedDocuments = entries.flatMap(({ document }) => document ?? []);
+      const unsolvedCount = entries.length - solvedDocuments.length;
       return {
         result,
-        message: left === 0 ? 'Done.' : `Done. ${left} of ${entries.length} optimisations have no result.`,
+        message:
+          unsolvedCount === 0 ? 'Done.' : `Done. ${unsolvedCount} of ${entries.length} optimisations have no result.`,
         async effect(tx) {
-          for (const document of made) await tx.put('optimisation-run', document.run_id, document);
+          for (const document of solvedDocuments) await tx.put('optimisation-run', document.run_id, document);
         },
       };
     },

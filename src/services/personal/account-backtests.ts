@@ -57,19 +57,19 @@ const BACKTEST_BYTES = 128 * 2 ** 20;
 export function createAccountBacktests(dependencies: AccountBacktestsDependencies): AccountBacktests {
   const { documents, jobs, markets, stores, kind, engineVersion, now } = dependencies;
   return {
-    async start(indexId, { backtest_id: asked, ...request }, origin) {
+    async start(indexId, { backtest_id: requestedId, ...request }, origin) {
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
       const reached = await resolveReached(documents, document);
-      const used = (await planModels(documents, reached)).models ?? {};
-      if (asked !== null) assertOwnName(asked);
-      const backtestId = asked ?? prefixName(createBatchId(now()));
+      const models = (await planModels(documents, reached)).models ?? {};
+      if (requestedId !== null) assertOwnName(requestedId);
+      const backtestId = requestedId ?? prefixName(createBatchId(now()));
       const payload = {
         backtest_id: backtestId,
         index_id: indexId,
         request,
         documents: reached,
-        models: { ...used, [request.risk_model]: toPlannedModel(model) },
+        models: { ...models, [request.risk_model]: toPlannedModel(model) },
         engine_version: engineVersion,
       };
       const { account, start, end } = request;

@@ -74,7 +74,7 @@ function createCutter(firstLine: number | null) {
 
   return {
     async *pieces(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
-      let kept: Uint8Array[] = [];
+      let keptChunks: Uint8Array[] = [];
       let size = 0;
       for await (const sentBytes of lines) {
         const bytes = replaceRepeated(sentBytes);
@@ -87,14 +87,14 @@ function createCutter(firstLine: number | null) {
         }
         open.hash.update(bytes).update(END);
         open.bytes += bytes.length + 1;
-        kept.push(bytes, END);
+        keptChunks.push(bytes, END);
         size += bytes.length + 1;
         if (open.accounts === PART_ACCOUNTS) close();
         if (size < PIECE_BYTES) continue;
-        yield Buffer.concat(kept);
-        [kept, size] = [[], 0];
+        yield Buffer.concat(keptChunks);
+        [keptChunks, size] = [[], 0];
       }
-      if (size > 0) yield Buffer.concat(kept);
+      if (size > 0) yield Buffer.concat(keptChunks);
     },
     end(): readonly AccountsPart[] {
       if (total === 0) throw countRefusal('0');

@@ -49,7 +49,11 @@ async function convertReadFailure<T>(read: () => Promise<T>): Promise<T> {
 
 async function* readAccountRows(batches: AsyncIterable<RecordBatch>): AsyncGenerator<string> {
   for await (const batch of batches) {
-    const columns = batch.schema.fields.map(({ name, type }, at) => ({ name, type, values: batch.getChildAt(at)! }));
+    const columns = batch.schema.fields.map(({ name, type }, position) => ({
+      name,
+      type,
+      values: batch.getChildAt(position)!,
+    }));
     for (let row = 0; row < batch.numRows; row++) {
       const cells = columns.map(({ name, type, values }) => [name, convertValue(values.get(row), type)] as const);
       yield JSON.stringify(createNestedFields(Object.fromEntries(cells.filter(([, value]) => value !== null))));
@@ -60,7 +64,7 @@ async function* readAccountRows(batches: AsyncIterable<RecordBatch>): AsyncGener
 async function* readLotRows(batches: AsyncIterable<RecordBatch>) {
   let number = 0;
   for await (const batch of batches) {
-    const columns = batch.schema.fields.map(({ type }, at) => ({ type, values: batch.getChildAt(at)! }));
+    const columns = batch.schema.fields.map(({ type }, position) => ({ type, values: batch.getChildAt(position)! }));
     for (let row = 0; row < batch.numRows; row++)
       yield {
         cells: columns.map(({ type, values }) => {
@@ -80,11 +84,13 @@ function convertValue(value: unknown, type: DataType): unknown {
   if (value === null || value === undefined) return null;
   if (DataType.isDate(type) || DataType.isTimestamp(type)) return formatDay(Math.floor(Number(value) / MS_PER_DAY));
   if (typeof value === 'bigint') return Number(value);
-  if (value instanceof Vector) return Array.from(value, (each: unknown) => convertValue(each, value.type));
+  if (value instanceof Vector) return Array.from(value, (element: unknown) => convertValue(element, value.type));
   if (value instanceof StructRow) {
     const cells = value.toJSON() as Record<string, unknown>; // the row has the members that its schema names
-    const own = type.children.map(({ name, type: of }) => [name, convertValue(cells[name], of)] as const);
-    return Object.fromEntries(own.filter(([, each]) => each !== null));
+    const childValues = type.children.map(
+      ({ name, type: childType }) => [name, convertValue(cells[name], childType)] as const,
+    );
+    return Object.fromEntries(childValues.filter(([, each]) => each !== null));
   }
   return value;
 }

@@ -56,9 +56,9 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     return new Refusal(failure.code, `${failure.message} ${window}`, detail, { cause: failure });
   }
 
-  async function createPartOrder({ accounts }: BatchPayload, wanted: readonly number[]) {
+  async function createPartOrder({ accounts }: BatchPayload, positions: readonly number[]) {
     return Promise.all(
-      wanted.map((part) =>
+      positions.map((part) =>
         'parts' in accounts ? readPart(accounts.file, accounts.parts, part) : sendPart(accounts, part),
       ),
     );
@@ -66,8 +66,8 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
 
   function sendPart(accounts: readonly unknown[], part: number): PartLines {
     const position = part * PART_ACCOUNTS;
-    const own = accounts.slice(position, position + PART_ACCOUNTS);
-    return { text: own.map((account) => JSON.stringify(account)).join('\n'), line: null, position };
+    const partAccounts = accounts.slice(position, position + PART_ACCOUNTS);
+    return { text: partAccounts.map((account) => JSON.stringify(account)).join('\n'), line: null, position };
   }
 
   async function readPart(file: AccountsFile['file'], parts: AccountsFile['parts'], part: number): Promise<PartLines> {
@@ -100,13 +100,13 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       const writtenParts = await solving.catch(async (failure: unknown) => {
         throw await addWindow(failure, payload);
       });
-      const files = writtenParts.map(({ artifact: { name, sha256 }, parts: own }) => ({
+      const files = writtenParts.map(({ artifact: { name, sha256 }, parts: artifactParts }) => ({
         artifact: name,
         sha256,
-        parts: own,
+        parts: artifactParts,
       }));
       const accounts = sizes.reduce((sum, size) => sum + size, 0);
-      const names = Array.from({ length: Math.ceil(accounts / VOLUME_ACCOUNTS) }, (_, at) => `accounts${at}`);
+      const names = Array.from({ length: Math.ceil(accounts / VOLUME_ACCOUNTS) }, (_, volume) => `accounts${volume}`);
       const outputs = attempt.outputs(['view', 'common', ...names]);
       const sum = { ...common, batchId, sizes, files, engineVersion, outputs };
       const { view, volumes, summary } = await attempt.compute('sum-batch', sum, SUMMING);

@@ -36,10 +36,10 @@ export interface BatchResults {
    * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved
    * yet
    */
-  accounts(wanted: BlockRequest): Promise<Uint8Array<ArrayBuffer>>;
+  accounts(request: BlockRequest): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns a block as a table. @throws the refusals of `accounts` */
   table(
-    wanted: BlockRequest & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
+    request: BlockRequest & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
   ): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
@@ -55,8 +55,10 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   }
 
   const createMissingResultsRefusal = (batchId: string, status: string | undefined): Refusal => {
-    const why = status === undefined ? 'no batch is stored under the id' : `it is ${status}`;
-    return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${why}.`, { job_id: `batch:${batchId}` });
+    const reason = status === undefined ? 'no batch is stored under the id' : `it is ${status}`;
+    return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${reason}.`, {
+      job_id: `batch:${batchId}`,
+    });
   };
 
   /** Returns the text of a block, with its accounts separated by commas. */
@@ -88,9 +90,9 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw refuseBlock(block, blocks);
     const first = block * PARTS_PER_BLOCK;
-    const wanted = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, at) => first + at);
+    const partPositions = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, offset) => first + offset);
     const texts = await Promise.all(
-      wanted.map(async (part) => {
+      partPositions.map(async (part) => {
         const file = kept?.parts.find((writtenParts) => writtenParts.parts.includes(part));
         if (file === undefined)
           throw new Refusal('JOB_RUNNING', `Block ${block} of the batch ${batchId} is not solved yet.`, {
@@ -99,7 +101,9 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         const lines = Buffer.from(await artifacts.read(file.artifact))
           .toString()
           .split('\n');
-        const before = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, own) => sum + sizes[own]!, 0);
+        const before = file.parts
+          .slice(0, file.parts.indexOf(part))
+          .reduce((sum, earlierPart) => sum + sizes[earlierPart]!, 0);
         return lines.slice(before, before + sizes[part]!).join(',');
       }),
     );

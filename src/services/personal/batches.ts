@@ -45,7 +45,7 @@ export interface Batches {
    */
   start(request: BatchRequest, origin: Origin | null): Promise<JobStatus>;
   /** Queues a batch with accounts that arrive as a stream. @throws the refusals of `start` */
-  startUpload(upload: Upload, given: UploadTerms, origin: Origin | null): Promise<JobStatus>;
+  startUpload(upload: Upload, terms: UploadTerms, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Accounts as a stream. */
@@ -73,23 +73,23 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
 
   async function submit(
-    { batch_id: asked, ...terms }: BatchTerms,
+    { batch_id: requestedId, ...terms }: BatchTerms,
     uploadedLines: UploadedLines,
     origin: Origin | null,
   ) {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
     const reached = await resolveReached(documents, document);
-    const used = (await planModels(documents, reached)).models ?? {};
-    if (asked !== null) assertOwnName(asked);
-    const batchId = asked ?? prefixName(createBatchId(now()));
+    const models = (await planModels(documents, reached)).models ?? {};
+    if (requestedId !== null) assertOwnName(requestedId);
+    const batchId = requestedId ?? prefixName(createBatchId(now()));
     return runOnStoreOf({ documents, stores }, document, async () => {
       markets.require();
-      const written = await storeAccounts(uploadedLines, artifacts);
-      const accounts = (await findSameAccounts(batchId, written)) ?? written;
-      const count = written.parts.reduce((sum, part) => sum + part.accounts, 0);
-      const isAgain = accounts !== written;
-      if (isAgain) await artifacts.remove([written.file.name]);
+      const storedAccounts = await storeAccounts(uploadedLines, artifacts);
+      const accounts = (await findSameAccounts(batchId, storedAccounts)) ?? storedAccounts;
+      const count = storedAccounts.parts.reduce((sum, part) => sum + part.accounts, 0);
+      const isAgain = accounts !== storedAccounts;
+      if (isAgain) await artifacts.remove([storedAccounts.file.name]);
       try {
         return await jobs.submit({
           kind,
@@ -97,17 +97,17 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
             batch_id: batchId,
             terms,
             documents: reached,
-            models: { ...used, [terms.risk_model]: toPlannedModel(model) },
+            models: { ...models, [terms.risk_model]: toPlannedModel(model) },
             accounts,
             engine_version: engineVersion,
           },
-          request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: written.file.sha256 },
+          request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: storedAccounts.file.sha256 },
           estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
           message: estimateDuration(accounts, workers),
           origin,
         });
       } catch (failure) {
-        if (!isAgain) await artifacts.remove([written.file.name]);
+        if (!isAgain) await artifacts.remove([storedAccounts.file.name]);
         throw failure;
       }
     });
@@ -164,11 +164,11 @@ async function* encodeTexts(lines: AsyncIterable<string>): AsyncGenerator<Uint8A
 }
 
 /** Parses the terms of a batch. @throws Refusal VALIDATION_FAILED */
-function parseTerms(text: string, place: 'body' | 'query'): BatchTerms {
+function parseTerms(text: string, source: 'body' | 'query'): BatchTerms {
   const parsed = parseLine(text, 1);
-  if ('finding' in parsed) throw refuseWithFindings(place, [parsed.finding]);
+  if ('finding' in parsed) throw refuseWithFindings(source, [parsed.finding]);
   const { value, findings } = checkShape(BatchTerms, parsed.value);
-  if (value === undefined) throw refuseWithFindings(place, findings);
+  if (value === undefined) throw refuseWithFindings(source, findings);
   return value;
 }
 

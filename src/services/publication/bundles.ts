@@ -36,7 +36,7 @@ export interface Bundles {
    * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
    * VERSION_NOT_FOUND, NO_DATA_KNOWN, NOT_REPRODUCED
    */
-  of(indexId: string, asked: PublicationRequest): Promise<Bundle>;
+  of(indexId: string, request: PublicationRequest): Promise<Bundle>;
 }
 
 export interface BundlesDependencies {

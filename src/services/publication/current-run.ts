@@ -19,8 +19,8 @@ export async function findCurrentRun({ documents, states }: CurrentRunTerms, ind
   const newest = await requireRun(documents, indexId);
   const reasons = await listReasonsAgainst(states, newest);
   if (reasons.length === 0) return newest;
-  for await (const earlier of listEarlierRuns(documents, indexId))
-    if ((await listReasonsAgainst(states, earlier)).length === 0) return earlier;
+  for await (const earlierRun of listEarlierRuns(documents, indexId))
+    if ((await listReasonsAgainst(states, earlierRun)).length === 0) return earlierRun;
   const message = `The newest run ${runIdOf(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
   throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: runIdOf(newest), reasons });
 }

@@ -79,8 +79,9 @@ export function measureDisagreements(
       position === null ? undefined : closeAt(closes, position),
     );
     if (changes.some(isBeyondRounding)) levelsChanged++;
-    for (const one of changes)
-      if (one.change !== 0 && Math.abs(one.change_bps) > Math.abs(largest?.change_bps ?? 0)) largest = one;
+    for (const levelChange of changes)
+      if (levelChange.change !== 0 && Math.abs(levelChange.change_bps) > Math.abs(largest?.change_bps ?? 0))
+        largest = levelChange;
   }
   return { levels_changed: levelsChanged, largest };
 }

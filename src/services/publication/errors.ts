@@ -39,9 +39,9 @@ export function treatErrors(
   if (disagreements.length === 0) return undefined;
   if (disagreements.some(({ date, position }) => position === null && !isClosed(date))) return undefined;
   const differences = disagreements.map(({ date, position }) => {
-    const at = position ?? closes.dates.findLastIndex((other) => other < date); // the run begins before a session that it lacks
-    const sizes = listChangesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
-    return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - at };
+    const row = position ?? closes.dates.findLastIndex((other) => other < date); // the run begins before a session that it lacks
+    const sizes = listChangesOn(date, row, differing).map(({ change_bps }) => Math.abs(change_bps));
+    return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - row };
   });
   const decided = decideError(policy, differences);
   const { decision, materialFrom } = decided;
@@ -148,15 +148,15 @@ function formatNotice({
   const isOne = first === last;
   const dates = isOne ? `the close of ${first}` : `closes from ${first} to ${last}`;
   const [were, differ, stand] = isOne ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
-  const what = {
+  const kindText = {
     restated: `${indexId}: ${dates} ${were} published again.`,
     announced: `${indexId}: ${dates} ${were} wrong and ${stand} as published. Later closes are correct.`,
     left: `${indexId}: ${dates} ${differ} immaterially and ${stand} as published.`,
   }[decision];
-  if (largest === null) return `${what} ${reason}`;
+  if (largest === null) return `${kindText} ${reason}`;
   const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
-  const rest = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
-  return `${what} ${size}${rest} ${reason}`;
+  const equalLevels = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
+  return `${kindText} ${size}${equalLevels} ${reason}`;
 }
 
 /** Returns a level with eight significant digits, which show a difference of a ten-thousandth of a basis point. */
@@ -204,8 +204,8 @@ export async function listRegisteredErrors(
 ): Promise<readonly PublishedError[]> {
   const last = await reader.lastNumber(KIND, indexId);
   const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
-  const found = await Promise.all(numbers.map((seq) => readError(reader, indexId, seq)));
-  return found.filter((error) => error !== undefined);
+  const storedErrors = await Promise.all(numbers.map((seq) => readError(reader, indexId, seq)));
+  return storedErrors.filter((error) => error !== undefined);
 }
 
 async function readError(

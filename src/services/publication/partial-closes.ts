@@ -43,19 +43,19 @@ export function assertWhole(
 ): void {
   const refusals = statements.flatMap(({ date }) => partial.get(date) ?? []);
   if (isAllowed || refusals.length === 0) return;
-  const named = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${countOf(close)})`);
-  const others = refusals.length > named.length ? ` and ${refusals.length - named.length} more` : '';
+  const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${countOf(close)})`);
+  const ending = refusals.length > listedCloses.length ? ` and ${refusals.length - listedCloses.length} more` : '';
   throw new Refusal(
     'PARTIAL_CLOSES',
-    `Constituents have no price on a date to publish: ${named.join(', ')}${others}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
+    `Constituents have no price on a date to publish: ${listedCloses.join(', ')}${ending}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
     { closes: refusals.slice(0, LISTED_MAX), total: refusals.length },
   );
 }
 
-/** Returns the reason of an entry with a partial close. @param given reason in the request */
-export function formatPartialReason(close: PartialClose, given: string | undefined): string {
+/** Returns the reason of an entry with a partial close. @param reason reason in the request */
+export function formatPartialReason(close: PartialClose, reason: string | undefined): string {
   const message = `Published with ${countOf(close)} of that date.`;
-  return given === undefined || given.trim() === '' ? message : `${given} (${message})`;
+  return reason === undefined || reason.trim() === '' ? message : `${reason} (${message})`;
 }
 
 const countOf = ({ held, without_bar: absent }: PartialClose): string => `${absent} of ${held} names without a bar`;

@@ -57,7 +57,7 @@ export interface Publications {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
    *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
-  publish(indexId: string, body: () => PublishRequest, asked: PublicationRequest): Promise<Publication>;
+  publish(indexId: string, body: () => PublishRequest, request: PublicationRequest): Promise<Publication>;
   /**
    * Returns the entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE
    */
@@ -128,9 +128,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   return {
     async publish(indexId, body, { by, signal, day, isForeseen = false }) {
       const { document } = await requireIndex(documents, indexId);
-      const asked = body();
-      assertReasoned(asked);
-      const { run_id: id } = asked;
+      const order = body();
+      assertReasoned(order);
+      const { run_id: id } = order;
       const run =
         id === undefined
           ? await findCurrentRun({ documents, states }, indexId)
@@ -139,14 +139,14 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // Without a run in the request, the run is current.
       const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
-      const closes = await readCloses(dependencies, run, { through: asked.through, calendar, signal });
+      const closes = await readCloses(dependencies, run, { through: order.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { standing, head } = log;
         const found = findDisagreements(closes, standing);
         const treatment =
-          asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
-        const request = createTreatedRequest(asked, treatment);
+          order.error_policy && treatErrors(order.error_policy, { closes, standing, disagreements: found }, isClosed);
+        const request = createTreatedRequest(order, treatment);
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
@@ -254,8 +254,8 @@ function hasClosure(calendar: Calendar | undefined, date: string): boolean {
 
 /** Returns the text of a publication in the audit log: its reason, and the note of the request. */
 function findNote({ reason }: PublishRequest, { note }: Authorship): string | null {
-  const said = [reason, note].filter((each) => each != null && each !== '');
-  return said.length === 0 ? null : [...new Set(said)].join('; ');
+  const reasonTexts = [reason, note].filter((text) => text != null && text !== '');
+  return reasonTexts.length === 0 ? null : [...new Set(reasonTexts)].join('; ');
 }
 
 /** Refuses a restatement without a reason. @throws Refusal VALIDATION_FAILED */

@@ -43,16 +43,20 @@ export function createPublicationRequest(
     close: createLevels(last),
     previous: before === undefined ? null : { date: before.date, ...createLevels(before) },
   };
-  const again = statements.findLast(({ kind }) => kind !== 'close');
+  const lastRestatement = statements.findLast(({ kind }) => kind !== 'close');
   const facts: ApprovalFacts =
-    again === undefined
+    lastRestatement === undefined
       ? { kind: 'publish', ...figures }
       : {
           kind: 'restate',
           ...figures,
           ...measureDisagreements(disagreements, closes, standing),
-          latest: { date: again.date, before: createLevels(standing.get(again.date)!), after: createLevels(again) }, // the date is published again
-          reason: again.reason,
+          latest: {
+            date: lastRestatement.date,
+            before: createLevels(standing.get(lastRestatement.date)!),
+            after: createLevels(lastRestatement),
+          }, // the date is published again
+          reason: lastRestatement.reason,
         };
   return {
     action: selectAction(counts, gate),
@@ -99,7 +103,9 @@ function formatSummary(
   }: { readonly fresh: readonly UnsignedClose[]; readonly restated: number; readonly last: UnsignedClose },
 ): string {
   const closes = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
-  const again = restated === 1 ? 'one close again' : `${restated} closes again`;
+  const restatedCloses = restated === 1 ? 'one close again' : `${restated} closes again`;
   if (restated === 0) return `Publish ${closes} of ${indexId}.`;
-  return fresh.length === 0 ? `Publish ${again} of ${indexId}.` : `Publish ${again} and ${closes} of ${indexId}.`;
+  return fresh.length === 0
+    ? `Publish ${restatedCloses} of ${indexId}.`
+    : `Publish ${restatedCloses} and ${closes} of ${indexId}.`;
 }

@@ -53,9 +53,9 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
   return {
     async listTemplates({ limit, after }) {
       const { documents: all, skipped, skipped_causes } = await documents.list('template', readTemplate);
-      const wanted = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
+      const remainingTemplates = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
       return {
-        templates: wanted.slice(0, limit ?? wanted.length),
+        templates: remainingTemplates.slice(0, limit ?? remainingTemplates.length),
         built_in: [...BUILT_IN_IDS],
         skipped,
         skipped_causes: { ...skipped_causes },

@@ -145,10 +145,10 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const files = new Map(
         all.map(({ render_id: id, artifact: ref, rendered_at: timestamp }) => [id, { ref, at: timestamp }]),
       );
-      const looked = page
+      const artifactRefs = page
         .map(({ render_id: id }) => files.get(id)!)
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
-      const damaged = await artifacts.damaged(looked);
+      const damaged = await artifacts.damaged(artifactRefs);
       const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
       const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
       return { renders, total: matching.length, ...counts };

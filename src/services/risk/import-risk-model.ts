@@ -38,7 +38,7 @@ export interface RiskModelImports {
    * Stores an imported model, replacing a model with the same id.
    * @throws Refusal VALIDATION_FAILED, MALFORMED_REQUEST, BODY_TOO_LARGE, OVERLOADED, RATE_LIMITED, STORAGE_FULL
    */
-  importModel(modelId: string, body: ImportedModelBody, asked: ImportAuthor): Promise<RiskModelImportResult>;
+  importModel(modelId: string, body: ImportedModelBody, author: ImportAuthor): Promise<RiskModelImportResult>;
 }
 
 export interface ImportAuthor {
@@ -149,13 +149,13 @@ function toImportResult({
   asset_ids,
   imported,
   findings,
-  factor_model: told,
+  factor_model: factorModel,
   content_hash,
 }: RiskModelDocument) {
   return {
     model_id,
     assets: asset_ids.length,
-    factors: told?.factors.map(({ factor }) => factor) ?? [],
+    factors: factorModel?.factors.map(({ factor }) => factor) ?? [],
     imported: imported!, // an imported document has these members
     content_hash,
     findings: [...findings!],

@@ -47,8 +47,8 @@ export function createModelRequests({
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = toCanonicalJson(request) === defaultsText();
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
-      const { request: earlier } = (await requireModel(documents, modelId)).document;
-      if (earlier !== undefined) return earlier;
+      const { request: storedRequest } = (await requireModel(documents, modelId)).document;
+      if (storedRequest !== undefined) return storedRequest;
     }
     throw new Refusal(
       'UNIVERSE_REQUIRED',

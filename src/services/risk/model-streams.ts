@@ -52,23 +52,23 @@ export function createModelStreams({
     document: RiskModelDocument,
     signal?: AbortSignal,
   ): AsyncGenerator<Uint8Array, undefined> {
-    const { factors, factor_model: told } = document;
+    const { factors, factor_model: factorModel } = document;
     const encoder = new TextEncoder();
     yield encoder.encode(`${toCanonicalJson(createExportTerms(document)).slice(0, -1)},"models":[`);
     for (const [k, served] of listServedModels(document).entries()) {
-      const own =
-        factors === undefined || told === undefined
+      const ownFiles =
+        factors === undefined || factorModel === undefined
           ? null
           : {
               path: await artifacts.file(factors),
               at: served.factorsAt,
-              names: told.factors.map(({ factor }) => factor),
+              names: factorModel.factors.map(({ factor }) => factor),
             };
       const input = {
         ...(await readMatrix(document, served)),
         date: served.date,
         names: served.assetIds,
-        factors: own,
+        factors: ownFiles,
       };
       if (k > 0) yield encoder.encode(',');
       yield (await jobs.query('export-risk-model', input, signal)).bytes;

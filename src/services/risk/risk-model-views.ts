@@ -24,10 +24,10 @@ export function listServedModels({
   asset_ids: assetIds,
   observed_end: date,
   imported,
-  factor_model: told,
+  factor_model: factorModel,
 }: RiskModelDocument): ServedModel[] {
   if (imported === undefined) return [{ date, assetIds, factorsAt: 0 }];
-  return groupPartsByDate(assetIds, imported.dates, told?.factors.length ?? 0).map(({ names, ...part }) => ({
+  return groupPartsByDate(assetIds, imported.dates, factorModel?.factors.length ?? 0).map(({ names, ...part }) => ({
     ...part,
     assetIds: names,
   }));

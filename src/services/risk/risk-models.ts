@@ -127,10 +127,10 @@ export function createRiskModels({
       await assertNumbers(artifacts, document);
       return { etag, json: streamImport(document, signal) };
     },
-    async estimate(modelId, asked, origin) {
-      const request = await settle(modelId, asked);
+    async estimate(modelId, estimateRequest, origin) {
+      const request = await settle(modelId, estimateRequest);
       return stores.within(await storeOfRun(findIndexId(request)), () =>
-        estimateOn(modelId, { asked, request }, origin),
+        estimateOn(modelId, { asked: estimateRequest, request }, origin),
       );
     },
     async validate(modelId, request, origin) {

@@ -48,11 +48,11 @@ export interface Analytics {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * JOB_RUNNING, NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  start(runId: string, asked: RequestedBacktest, origin: Origin | null): Promise<JobStatus>;
+  start(runId: string, backtest: RequestedBacktest, origin: Origin | null): Promise<JobStatus>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** Returns the stored run if it is current for the request. @throws the refusals of `start` before it queues a job */
-  currentRun(runId: string, asked: RequestedBacktest): Promise<RunDocument | undefined>;
+  currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
   /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
   resultOf(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
@@ -147,7 +147,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertOrder({ start, end });
       assertComparable(names, benchmark);
       const runs = await Promise.all(names.map((name) => requireRun(documents, findComparedRun(name))));
-      const of = await Promise.all(
+      const runsById = await Promise.all(
         runs.map(async (run) => ({ run_id: runIdOf(run), ...(await createStoredState(states, run)) })),
       );
       const findings = listContentFindings(runs);
@@ -158,7 +158,18 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(columnsOf));
       return held(
-        { view: 'compare', names, columns, benchmark: compared, market, start, end, states: of, findings, format },
+        {
+          view: 'compare',
+          names,
+          columns,
+          benchmark: compared,
+          market,
+          start,
+          end,
+          states: runsById,
+          findings,
+          format,
+        },
         signal,
       );
     },

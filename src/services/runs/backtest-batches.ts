@@ -32,11 +32,11 @@ export function createBacktestBatches(
 ): BacktestBatches {
   async function queueEntry(
     indexId: string,
-    { request: said, asKnownOn, isIfStale }: BatchOrder,
+    { request: backtestRequest, asKnownOn, isIfStale }: BatchOrder,
     origin: Origin | null,
   ): Promise<Entry> {
     try {
-      const request = isIfStale ? await analytics.onStoredTerms(indexId, said) : said;
+      const request = isIfStale ? await analytics.onStoredTerms(indexId, backtestRequest) : backtestRequest;
       if (isIfStale && (await analytics.currentRun(indexId, { request, asKnownOn })) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
       return enqueue(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));

@@ -28,7 +28,7 @@ export interface BacktestPlans {
    * Plans a run. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE,
    * BENCHMARK_NOT_FOUND
    */
-  planOf(runId: string, given: BacktestRequest): Promise<PlannedRun>;
+  planOf(runId: string, request: BacktestRequest): Promise<PlannedRun>;
   /**
    * Returns a benchmark index with every document that it refers to. @throws Refusal BENCHMARK_NOT_FOUND,
    * DOCUMENT_UNREADABLE
@@ -49,14 +49,17 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
    * Plans a run of an index, or of a strategy with its terms, including all documents that it refers to. The request
    * may override some of the terms.
    */
-  async function planOf(runId: string, given: BacktestRequest): Promise<PlannedRun> {
+  async function planOf(runId: string, requestedTerms: BacktestRequest): Promise<PlannedRun> {
     const strategy =
       (await documents.get('strategy', runId)) === undefined
         ? undefined
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
       strategy === undefined ? await requireIndex(documents, runId) : { document: await findFollowedIndex(strategy) };
-    const request = resolveRequest({ ...given, benchmark: await readBenchmark(given.benchmark) }, strategy);
+    const request = resolveRequest(
+      { ...requestedTerms, benchmark: await readBenchmark(requestedTerms.benchmark) },
+      strategy,
+    );
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {
@@ -94,7 +97,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         severity: 'error',
         code: 'CONSTRAINT_SET_NOT_FOUND',
         path: 'constraint_set_id',
-        message: `No constraint set is stored under ${setId}.`,
+        message: `No constraint set is stored under the id ${setId}.`,
         value: setId,
       },
     ]);
@@ -109,7 +112,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         severity: 'error',
         code: 'UNKNOWN_INDEX',
         path: 'index_id',
-        message: `No index is stored under ${id}.`,
+        message: `No index is stored under the id ${id}.`,
         value: id,
       },
     ]);
@@ -133,16 +136,18 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     const market = await marketOf();
     if (market?.series?.has(id) === true || market?.identifiers.includes(id) === true)
       return { indexId: id, documents: {} };
-    const what = kind === null ? 'neither a stored index nor an identifier' : 'no identifier';
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${what} of the served store.`, { benchmark: id });
+    const mismatch = kind === null ? 'neither a stored index nor an identifier' : 'no identifier';
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${mismatch} of the served store.`, {
+      benchmark: id,
+    });
   }
 
   /** Returns the components of a benchmark that a request names by a text. */
-  async function readBenchmark(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
-    if (typeof given !== 'string') return given;
-    const { kind, id } = parseBenchmark(given);
-    const found = kind ?? ((await documents.get('index', id)) === undefined ? 'identifier' : 'index');
-    return { id, kind: found, price_column: 'CLOSE' };
+  async function readBenchmark(benchmark: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
+    if (typeof benchmark !== 'string') return benchmark;
+    const { kind, id } = parseBenchmark(benchmark);
+    const benchmarkKind = kind ?? ((await documents.get('index', id)) === undefined ? 'identifier' : 'index');
+    return { id, kind: benchmarkKind, price_column: 'CLOSE' };
   }
 
   return { planOf, benchmarkDocuments: readBenchmarkDocuments, comparedWith: readComparedWith };

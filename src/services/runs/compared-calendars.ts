@@ -82,11 +82,14 @@ function removeLater(plan: BacktestPlan, last: string): BacktestPlan {
   );
   if (!isLater) return plan;
   const documents = Object.entries(plan.documents).map(([id, { closures = {}, ...document }]) => {
-    const kept = Object.entries(closures).flatMap(([code, { version, changes }]) => {
-      const earlier = changes.filter(({ date }) => date <= last);
-      return earlier.length === 0 ? [] : [[code, { version, changes: earlier }] as const];
+    const keptClosures = Object.entries(closures).flatMap(([code, { version, changes }]) => {
+      const earlierChanges = changes.filter(({ date }) => date <= last);
+      return earlierChanges.length === 0 ? [] : [[code, { version, changes: earlierChanges }] as const];
     });
-    return [id, kept.length === 0 ? document : { ...document, closures: Object.fromEntries(kept) }] as const;
+    return [
+      id,
+      keptClosures.length === 0 ? document : { ...document, closures: Object.fromEntries(keptClosures) },
+    ] as const;
   });
   return { ...plan, documents: Object.fromEntries(documents) };
 }

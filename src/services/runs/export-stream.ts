@@ -24,11 +24,11 @@ export interface BufferPool {
 }
 
 export function createBufferPool(): BufferPool {
-  const kept: SharedArrayBuffer[] = [];
+  const keptBuffers: SharedArrayBuffer[] = [];
   return {
-    take: () => kept.pop() ?? new SharedArrayBuffer(BUFFER_BYTES),
+    take: () => keptBuffers.pop() ?? new SharedArrayBuffer(BUFFER_BYTES),
     give(buffers) {
-      for (const room of buffers) if (kept.length < BUFFERS_KEPT) kept.push(room);
+      for (const buffer of buffers) if (keptBuffers.length < BUFFERS_KEPT) keptBuffers.push(buffer);
     },
   };
 }
@@ -39,7 +39,7 @@ export interface BufferedPart extends ExportPart {
 }
 
 interface PartSource {
-  part(from: ExportPosition, room: SharedArrayBuffer): Promise<BufferedPart>;
+  part(from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart>;
   readonly buffers: BufferPool;
   /**
    * Receives all bytes after the last one was read, or null if there were too many; null if the export is known to be
@@ -52,8 +52,8 @@ interface PartSource {
 
 /** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
 export function streamOf(first: BufferedPart, { part, buffers, whole, close }: PartSource): ReadableStream<Uint8Array> {
-  const readFollowing = ({ next }: BufferedPart, room: SharedArrayBuffer): Promise<BufferedPart> | null => {
-    const result = next && part(next, room);
+  const readFollowing = ({ next }: BufferedPart, buffer: SharedArrayBuffer): Promise<BufferedPart> | null => {
+    const result = next && part(next, buffer);
     result?.catch(() => undefined); // The reader of the stream receives the error.
     return result;
   };

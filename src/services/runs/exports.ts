@@ -131,8 +131,8 @@ export function createExports({
    */
   async function readBody(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
-    const held = views.find(question);
-    if (held !== undefined) return { bytes: held };
+    const cachedView = views.find(question);
+    if (cachedView !== undefined) return { bytes: cachedView };
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, asked, signal);
@@ -163,13 +163,13 @@ export function createExports({
       const { run, path, descriptors } = (files = await openRun({ documents, artifacts }, name));
       const exportId = randomUUID();
       const definition = await readDefinition({ artifacts, dataVersions }, run, exportQuery.table);
-      const readPart = async (from: ExportPosition, room: SharedArrayBuffer): Promise<BufferedPart> => ({
+      const readPart = async (from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart> => ({
         ...(await jobs.query(
           'export-part',
-          { ...exportQuery, definition, exportId, run: path, files: descriptors, from, room },
+          { ...exportQuery, definition, exportId, run: path, files: descriptors, from, room: buffer },
           signal,
         )),
-        room,
+        room: buffer,
       });
       return { first: await readPart({ at: 0, rows: 0 }, buffers.take()), part: readPart, run, close };
     } catch (failure) {
@@ -192,10 +192,10 @@ export function createExports({
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await createStoredState(states, run);
       const { stale } = state;
-      const asked = { table, format, start, end, by, market: served && served.handle };
-      const etag = computeEtag(run, asked);
+      const question = { table, format, start, end, by, market: served && served.handle };
+      const etag = computeEtag(run, question);
       const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
-      const open = (signal: AbortSignal) => readBody(runName, { asked, etag }, signal);
+      const open = (signal: AbortSignal) => readBody(runName, { asked: question, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
       const head = createStateHead(state);
       return { stale, etag: head.etagOf(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
@@ -317,10 +317,10 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
   try {
     const path = await artifacts.file(run.artifacts.columns);
     const columns = await openPath(path);
-    const earlier: Record<string, number> = {};
+    const files: Record<string, number> = {};
     for (const ref of listEarlierFiles(run))
-      earlier[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await openPath(await artifacts.file(ref));
-    return { path, descriptors: { columns, earlier }, close };
+      files[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await openPath(await artifacts.file(ref));
+    return { path, descriptors: { columns, earlier: files }, close };
   } catch (failure) {
     await close();
     throw failure;

@@ -53,10 +53,10 @@ function assertHasFields(fields: readonly string[]): void {
 /** Returns the columns of the stored run of an index if it is current and covers the whole history; otherwise null. */
 async function readWholeColumns(
   { documents, states, maker }: NeedSources,
-  of: RunDocument,
+  runDocument: RunDocument,
   indexId: string,
 ): Promise<string | null> {
   const run = await findRun(documents, indexId);
-  if (run === undefined || run.index_id !== indexId || run.store_id !== of.store_id) return null;
+  if (run === undefined || run.index_id !== indexId || run.store_id !== runDocument.store_id) return null;
   return isWholeHistory(run) && (await states.staleOf(run)) === null ? maker.columnsOf(run) : null;
 }

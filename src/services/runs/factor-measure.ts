@@ -54,10 +54,10 @@ function assertSingleSource(ways: Readonly<Record<string, string | undefined>>):
 
 async function readStoredFactors(
   artifacts: Pick<ArtifactStore, 'file'>,
-  { model_id: modelId, request, imported, factor_model: told, factors: file, ...document }: RiskModelDocument,
+  { model_id: modelId, request, imported, factor_model: factorModel, factors: file, ...document }: RiskModelDocument,
 ): Promise<FactorModelFile> {
   const source = readModelSource({ request });
-  if ((source !== 'imported' && !isFactorEstimator(source)) || told === undefined)
+  if ((source !== 'imported' && !isFactorEstimator(source)) || factorModel === undefined)
     throw refuse(
       'NOT_IN_CHOICES',
       'risk_model',
@@ -75,7 +75,7 @@ async function readStoredFactors(
     modelId,
     path: await artifacts.file(file),
     estimator: source,
-    factors: told.factors.map(({ factor }) => factor),
+    factors: factorModel.factors.map(({ factor }) => factor),
     names: document.asset_ids,
     observedStart: document.observed_start,
     observedEnd: document.observed_end,

@@ -22,22 +22,22 @@ const DEFAULT_PROXIES = 'SECTOR';
  * issuers
  */
 export async function resolveIssuers({ states }: NeedSources, { run, query }: RunRequest): Promise<NeededLimits> {
-  const { rule = null, by: asked } = query as { readonly rule?: LimitRuleName; readonly by: string };
-  const served = asked === SINGLE_GROUPS ? null : await states.requireMarket(run);
-  const { by, findings } = selectIssuerColumn(asked, served && served.market);
+  const { rule = null, by: requestedGrouping } = query as { readonly rule?: LimitRuleName; readonly by: string };
+  const served = requestedGrouping === SINGLE_GROUPS ? null : await states.requireMarket(run);
+  const { by, findings } = selectIssuerColumn(requestedGrouping, served && served.market);
   const market = by === SINGLE_GROUPS || served === null ? null : served.handle;
   return { limits: { rule }, by, findings, market };
 }
 
 /** Returns the column of issuers. Without ISSUER, the default, each security is its own issuer. */
 function selectIssuerColumn(
-  asked: string,
+  requestedGrouping: string,
   market: MarketData | null,
 ): { readonly by: string; readonly findings: readonly Finding[] } {
-  if (market === null) return { by: asked, findings: [] };
-  if (asked !== 'ISSUER' || market.reference.columns.includes(asked)) {
-    assertReferenceColumn(market, asked);
-    return { by: asked, findings: [] };
+  if (market === null) return { by: requestedGrouping, findings: [] };
+  if (requestedGrouping !== 'ISSUER' || market.reference.columns.includes(requestedGrouping)) {
+    assertReferenceColumn(market, requestedGrouping);
+    return { by: requestedGrouping, findings: [] };
   }
   const message = 'The served store has no reference column ISSUER: each name counts as its own issuer.';
   return { by: SINGLE_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };

@@ -42,13 +42,13 @@ export function assertSomeVersion(
  * @cost of a row of closes per definition
  */
 export function assertFirstVersion(
-  known: EarlierContentReferences,
+  earlierContents: EarlierContentReferences,
   span: DecisionSpan & { readonly calendars: Calendars },
 ): void {
-  assertSomeVersion(known, span);
+  assertSomeVersion(earlierContents, span);
   const { market, end, documents, calendars } = span;
   const { datasetId } = market;
-  const first = known.earlier.at(-1)?.knownOn ?? known.knownOn;
+  const first = earlierContents.earlier.at(-1)?.knownOn ?? earlierContents.knownOn;
   for (const document of Object.values(documents)) {
     const day = findFirstSession(document, market, calendars);
     if (day === undefined || day >= first || day > findLastDay(market, end)) continue;

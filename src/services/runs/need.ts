@@ -34,7 +34,7 @@ export interface RunRequest {
 }
 
 /** Function that returns the members that a need adds to the input of a view. */
-export type NeedResolver = (sources: NeedSources, asked: RunRequest) => object | Promise<object>;
+export type NeedResolver = (sources: NeedSources, request: RunRequest) => object | Promise<object>;
 
 /**
  * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.

@@ -71,13 +71,21 @@ export async function attributeDifference(
   const afterRequest = await step(request.length > 0, afterDefinition, isEnd.request, to.plan);
   const afterData = isOtherData ? end : afterRequest;
   const path = [first, start, afterDefinition, afterRequest, afterData, end, last];
-  const unknown = path.find((each) => typeof each === 'object');
+  const unknown = path.find((pathPart) => typeof pathPart === 'object');
   if (unknown !== undefined) {
     const [low, high] = roundToCommonGrid([first, last]);
     return { effects: null, effects_reason: unknown.reason, total_return: high! - low! };
   }
-  const known = path.filter((each) => typeof each === 'number');
-  const [a, b, c, d, e, f, g] = roundToCommonGrid(known) as [number, number, number, number, number, number, number];
+  const knownEffects = path.filter((pathPart) => typeof pathPart === 'number');
+  const [a, b, c, d, e, f, g] = roundToCommonGrid(knownEffects) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   return {
     effects: [
       { cause: 'definition', total_return: c - b },

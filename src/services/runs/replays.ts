@@ -48,12 +48,14 @@ export function createReplayJob({
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const { models = {} } = run.artifacts;
     const isAsKnown = plan.request.as_known !== undefined;
-    const known = isAsKnown ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) } : {};
+    const knownTerms = isAsKnown
+      ? { knownTerms: await dataVersions.before((await dataVersions.at(undefined)).version) }
+      : {};
     const { view } = await attempt.compute('replay', {
       market: identity,
       plan,
       ...createModelReferences(plan.models, models),
-      ...known,
+      ...knownTerms,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
       stored: { ...createProvenance(run), runAt: run.run_at },

@@ -55,10 +55,10 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
    * the index cannot be run
    */
   async function createOrder(indexId: string, { engine_version: engineVersion }: RerunPayload) {
-    const asked = { request: await runnables.onStoredTerms(indexId, {}) };
-    const current = await runnables.currentRun(indexId, asked);
+    const backtest = { request: await runnables.onStoredTerms(indexId, {}) };
+    const current = await runnables.currentRun(indexId, backtest);
     if (current !== undefined) return { current };
-    return { payload: createBacktestPayload(asked, await runnables.planOf(indexId, asked), engineVersion) };
+    return { payload: createBacktestPayload(backtest, await runnables.planOf(indexId, backtest), engineVersion) };
   }
 
   const createRowsOrder = (payload: RerunPayload): RowsOrder<RerunEntry> => ({

@@ -33,13 +33,13 @@ export async function readRows(
 }
 
 function createMissingRowsRefusal({ kind, ident }: RowsSource, locatedJob: LocatedJob | undefined): Refusal {
-  const why =
+  const reason =
     locatedJob === undefined
       ? `no ${kind} is stored under the id`
       : locatedJob.status.status === 'succeeded'
         ? 'an earlier version ran it, and its result has all rows'
         : `it is ${locatedJob.status.status} and has no result`;
-  return new Refusal('JOB_NOT_FOUND', `The ${kind} ${ident} has no rows: ${why}.`, { job_id: `${kind}:${ident}` });
+  return new Refusal('JOB_NOT_FOUND', `The ${kind} ${ident} has no rows: ${reason}.`, { job_id: `${kind}:${ident}` });
 }
 
 /** Reads a block of rows. @throws Refusal VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE */

@@ -18,16 +18,17 @@ interface RollingQuery {
  * STORE_MISMATCH
  */
 export async function resolveRollingMemory(sources: NeedSources, { run, query }: RunRequest): Promise<NeededMemory> {
-  const { window, half_life: halfLife, against: asked, benchmark: named } = query as RollingQuery;
+  const { window, half_life: halfLife, against: requestedReference, benchmark: benchmarkName } = query as RollingQuery;
   if (window !== undefined && halfLife !== undefined) throw refuseTwoReferences('half_life', halfLife, { window });
-  if (asked !== undefined && named !== undefined) throw refuseTwoReferences('benchmark', named, { against: asked });
-  const against = named === undefined ? (asked ?? 'index') : 'benchmark';
-  if (named === undefined && against === 'benchmark') assertBenchmark(run);
+  if (requestedReference !== undefined && benchmarkName !== undefined)
+    throw refuseTwoReferences('benchmark', benchmarkName, { against: requestedReference });
+  const against = benchmarkName === undefined ? (requestedReference ?? 'index') : 'benchmark';
+  if (benchmarkName === undefined && against === 'benchmark') assertBenchmark(run);
   return {
     runId: run.run_id,
     memory: halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife },
     against,
-    benchmark: named === undefined ? null : await readCompared(sources, run, named),
+    benchmark: benchmarkName === undefined ? null : await readCompared(sources, run, benchmarkName),
     market: (await sources.states.servedMarket(run))?.handle ?? null,
   };
 }

@@ -76,7 +76,8 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     for (const { artifact } of writtenParts)
       outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // a part wrote these entries
     const { first, others } = locateParts(writtenParts);
-    const listEntries = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
+    const listEntries = (entryPositions: typeof first): E[] =>
+      entryPositions.flatMap(({ output, at }) => outputs[output]![at]!);
     const unused = listEntries(others).flatMap(filesOf);
     if (unused.length > 0) await drop(unused.map(({ name }) => name));
     return listEntries(first);

@@ -114,11 +114,11 @@ export function createRunDifferenceJob({
     const readValue = async ({ plan, data: { market, version } }: Inputs): Promise<number | UnavailableValue> => {
       if ('reason' in market) return market;
       try {
-        const known =
+        const knownDifferences =
           plan.request.as_known === undefined
             ? {}
             : { known: await listVersionFilesBefore({ artifacts, dataVersions }, version) };
-        const input = { market, plan, ...(await findModels(plan, [from, to])), ...known };
+        const input = { market, plan, ...(await findModels(plan, [from, to])), ...knownDifferences };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
         // the definition of one run may not fit the data of the other
@@ -158,8 +158,8 @@ export function createRunDifferenceJob({
     }
     const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // both plans have this definition and data, see above
     const bytes = await dataVersions.difference(stores.from, versions, signal);
-    const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // the task wrote this JSON
-    const { cells, changes, appended, rows_added, rows_changed, rows_removed } = found;
+    const dataDifference = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // the task wrote this JSON
+    const { cells, changes, appended, rows_added, rows_changed, rows_removed } = dataDifference;
     const rows = { rows_added, rows_changed, rows_removed };
     return { cells, first: changes, rows, appended, stores, reason: null };
   }

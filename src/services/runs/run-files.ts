@@ -54,24 +54,28 @@ export function createRunFiles({
         const { output, earlier } = await computeValue(attempt, { task: order, stored, share });
         const { columns, checkpoint } = output;
         const newest = await findRun(documents, plan.runId);
-        const own = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
+        const runFiles = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
         const { unwritten } = output;
-        const once = await storeOnce(attempt, artifacts, {
-          own,
+        const storedFiles = await storeOnce(attempt, artifacts, {
+          own: runFiles,
           unwritten,
           prices: output.prices,
           newest,
           stored: offered.prices,
         });
-        if (once === undefined) {
+        if (storedFiles === undefined) {
           // The other run was deleted with its files, so the files are written now.
-          await attempt.drop(Object.values(own).map(({ name }) => name));
+          await attempt.drop(Object.values(runFiles).map(({ name }) => name));
           offered = { prices: new Map(), files: {} };
           continue;
         }
-        if (once.prices) prices.remember(once.prices);
-        const begun = once.prices ? [once.prices] : earlier;
-        return { output, newest, files: { ...once.files, ...(begun.length > 0 ? { begun: [...begun] } : {}) } };
+        if (storedFiles.prices) prices.remember(storedFiles.prices);
+        const earlierFiles = storedFiles.prices ? [storedFiles.prices] : earlier;
+        return {
+          output,
+          newest,
+          files: { ...storedFiles.files, ...(earlierFiles.length > 0 ? { begun: [...earlierFiles] } : {}) },
+        };
       }
     },
   };
@@ -109,16 +113,16 @@ async function resume(
   const output = await ignoreRemoved(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
   attempt.computed();
   if (output?.extendedFrom === null) return { output, earlier: [] };
-  const earlier =
+  const earlierCheckpoint =
     output &&
     (await ignoreRemoved(
       attempt.share(
         stored.columns.slice(0, output.earlierFiles).map((ref, i) => ({ ref, name: stored.run.fileNames[i]! })),
       ),
     ));
-  if (output && earlier) return { output, earlier };
+  if (output && earlierCheckpoint) return { output, earlier: earlierCheckpoint };
   // the stored run was deleted together with the files that an extended run would share
   await attempt.drop(Object.values(outputs));
-  const again = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
-  return { output: await attempt.compute('backtest', again, 0), earlier: [] };
+  const retriedTask = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
+  return { output: await attempt.compute('backtest', retriedTask, 0), earlier: [] };
 }

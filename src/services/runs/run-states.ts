@@ -125,7 +125,7 @@ export async function createStoredState(states: Pick<RunStates, 'staleOf'>, run:
 }
 
 /** Returns a request with the terms of a stored run as defaults. */
-export function applyStoredTerms(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return run === undefined ? given : { ...getRequested(run), ...said };
+export function applyStoredTerms(run: RunDocument | undefined, request: BacktestRequest): BacktestRequest {
+  const presentTerms = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+  return run === undefined ? request : { ...getRequested(run), ...presentTerms };
 }

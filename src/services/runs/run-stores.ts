@@ -45,9 +45,9 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
       ({ store_id: datasetId, content_hash: contentHash, adjustment, currency, active: isActive }) =>
         contentHash === null ? [] : [{ datasetId, contentHash, adjustment, currency, isActive }],
     );
-    const known = { revision, contents };
-    datasets = known;
-    return known;
+    const cachedContents = { revision, contents };
+    datasets = cachedContents;
+    return cachedContents;
   }
 
   /**

@@ -119,8 +119,8 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       // The file was removed, truncated or changed, so it is generated again.
       cached.delete(order.etag);
       await artifacts.remove([file.name]);
-      const again = await cache(order);
-      return { length: again.bytes, stream: await artifacts.stream(again) };
+      const cachedText = await cache(order);
+      return { length: cachedText.bytes, stream: await artifacts.stream(cachedText) };
     }
   }
 
@@ -177,12 +177,12 @@ const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stri
 export function computeRecordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record) return hashOf([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
-  const earlier = listEarlierFiles(run).map(({ sha256 }) => sha256);
+  const earlierDigests = listEarlierFiles(run).map(({ sha256 }) => sha256);
   return hashOf([
     RECORD_FORMAT,
     RECORD_SHAPE,
     columns.sha256,
-    earlier.length > 1 ? earlier : (earlier[0] ?? null),
+    earlierDigests.length > 1 ? earlierDigests : (earlierDigests[0] ?? null),
     run.run_at,
     createProvenance(run),
   ]);
@@ -199,7 +199,7 @@ export function assertRecordNamed(
   if (ifMatch === undefined || ifMatch === '*') return;
   const run = readStored(documentLookup, readRun);
   const etag = run && computeRecordEtag(run);
-  if (etag !== undefined && ifMatch.some((named) => removeMarks(named) === etag)) return;
+  if (etag !== undefined && ifMatch.some((givenEtag) => removeMarks(givenEtag) === etag)) return;
   throw new Refusal(
     'PRECONDITION_FAILED',
     `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`,

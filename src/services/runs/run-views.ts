@@ -74,9 +74,9 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
       const summaries: RunSummaryCollection['summaries'] = [];
       let damaged = 0;
-      for (let at = 0; at < request.length; at += ROW_CONCURRENCY) {
+      for (let offset = 0; offset < request.length; offset += ROW_CONCURRENCY) {
         const rows = await Promise.all(
-          request.slice(at, at + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(toDamaged)),
+          request.slice(offset, offset + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(toDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);
@@ -97,12 +97,15 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     },
   };
 
-  async function lookUpRun(terms: RunViewTerms, asked: Omit<RunRequest, 'afterwards'>) {
-    const given: object = {};
+  async function lookUpRun(terms: RunViewTerms, request: Omit<RunRequest, 'afterwards'>) {
+    const noQuery: object = {};
     const afterwards: (() => void)[] = [];
     for (const need of terms.needs)
-      Object.assign(given, await NEEDS[need](sources, { ...asked, afterwards: (help) => void afterwards.push(help) }));
-    return { given, afterwards };
+      Object.assign(
+        noQuery,
+        await NEEDS[need](sources, { ...request, afterwards: (help) => void afterwards.push(help) }),
+      );
+    return { given: noQuery, afterwards };
   }
 }
 

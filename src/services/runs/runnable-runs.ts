@@ -46,20 +46,20 @@ export interface RunnableRuns {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  planOf(runId: string, asked: RequestedBacktest): Promise<RunnablePlan>;
+  planOf(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** Returns the stored run if a new run of the request would be equal. @throws the refusals of `planOf` */
-  currentRun(runId: string, asked: RequestedBacktest): Promise<RunDocument | undefined>;
+  currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
 }
 
 export function createRunnableRuns(dependencies: RunnableRunsDependencies): RunnableRuns {
   const { documents, artifacts, calendars, states, dataVersions, stores } = dependencies;
   const plans = createBacktestPlans(documents);
 
-  async function planOf(runId: string, { request: given, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
+  async function planOf(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const planned = await readPlanVersion({ documents, plans, runId, given });
+    const planned = await readPlanVersion({ documents, plans, runId, given: request });
     return stores.within(planned.storeId, () => createRunnablePlan(planned, asKnownOn));
   }
 
@@ -85,7 +85,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
 
   return {
     planOf,
-    onStoredTerms: async (runId, given) => applyStoredTerms(await findRun(documents, runId), given),
+    onStoredTerms: async (runId, request) => applyStoredTerms(await findRun(documents, runId), request),
     async currentRun(runId, requestedBacktest) {
       const { plan, dataVersion } = await planOf(runId, requestedBacktest);
       const run = await findRun(documents, runId);

@@ -20,8 +20,8 @@ export async function requireRunOn(
   const run = await requireRun(reader, name);
   if (isRunOfMarket(run, versionedMarket)) return run;
   if (id !== undefined) throw createOtherContentRefusal(run, versionedMarket);
-  for await (const earlier of listEarlierRuns(reader, subject))
-    if (isRunOfMarket(earlier, versionedMarket)) return earlier;
+  for await (const earlierRun of listEarlierRuns(reader, subject))
+    if (isRunOfMarket(earlierRun, versionedMarket)) return earlierRun;
   throw new Refusal(
     'RUN_NOT_FOUND',
     `${subject} has no stored run on version ${versionedMarket.version} of the data. A backtest with \`as_known_on\` creates one.`,

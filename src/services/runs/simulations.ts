@@ -118,8 +118,8 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
 
   return {
     assertRun: async (name) => void (await requireRun(documents, name)),
-    async simulate(name, asked, origin) {
-      const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // the distinct columns of a table
+    async simulate(name, simulationRequest, origin) {
+      const request = { ...simulationRequest, percentiles: [...new Set(simulationRequest.percentiles)] }; // the distinct columns of a table
       const ahead = await listSessionsAhead(name, request.horizon);
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({

@@ -61,10 +61,10 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   { own, unwritten, prices, newest, stored }: ComputedFiles<F>,
 ): Promise<SharedFiles<F> | undefined> {
   const files = Object.values(newest ? createStoredFiles(newest) : {});
-  const known = new Map(files.map((ref) => [ref.sha256, ref]));
+  const storedRefs = new Map(files.map((ref) => [ref.sha256, ref]));
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
-    const ref = known.get(sha256);
+    const ref = storedRefs.get(sha256);
     // Unwritten files equal the stored files. Written files are shared if that saves space and the stored file is
     // intact.
     if (ref !== undefined && (unwritten.includes(part) || (await isShared(artifacts, ref))))
@@ -76,14 +76,16 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   const source =
     prices === null ? undefined : (artifactRef ?? (await findIntact(artifacts, stored.get(prices.sha256))));
   if (prices !== null && source === undefined) return undefined;
-  const beside = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
-  if (same.length === 0 && !beside) return { files: own, prices: null };
-  const linked = await ignoreRemoved(attempt.share([...same.map(({ link }) => link), ...(beside ? [beside] : [])]));
+  const separatePrices = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
+  if (same.length === 0 && !separatePrices) return { files: own, prices: null };
+  const linked = await ignoreRemoved(
+    attempt.share([...same.map(({ link }) => link), ...(separatePrices ? [separatePrices] : [])]),
+  );
   if (linked !== undefined) {
     const twice = same.filter(({ part }) => !unwritten.includes(part)).map(({ part }) => own[part]!.name);
     await attempt.drop([...twice, ...(artifactRef ? [artifactRef.name] : [])]);
-    const once = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
-    return { files: once, prices: beside ? linked.at(-1)! : null };
+    const storedParts = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
+    return { files: storedParts, prices: separatePrices ? linked.at(-1)! : null };
   }
   // a file was removed in the meantime
   if (unwritten.length > 0) return undefined;

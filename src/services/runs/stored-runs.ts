@@ -90,8 +90,10 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
       const request = ids.slice(from, limit === undefined ? undefined : from + limit);
       const runs: StoredRuns['runs'] = [];
-      for (let at = 0; at < request.length; at += ROW_CONCURRENCY) {
-        const batch = await Promise.all(request.slice(at, at + ROW_CONCURRENCY).map((id) => runOf({ subject, id })));
+      for (let offset = 0; offset < request.length; offset += ROW_CONCURRENCY) {
+        const batch = await Promise.all(
+          request.slice(offset, offset + ROW_CONCURRENCY).map((id) => runOf({ subject, id })),
+        );
         skipped.push(...batch.filter((matches) => typeof matches === 'string'));
         const matches = batch.filter((run) => typeof run === 'object');
         runs.push(...(await Promise.all(matches.map((run) => readRow(run, list, signal)))));
@@ -112,8 +114,8 @@ async function listUnlistedCauses(
   const newest = findCause(await documents.get('run', subject), readRun);
   const list = findCause(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
   if (list === undefined) return newest === undefined ? [] : [newest];
-  const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(createStoredRunId(subject, '')));
-  return [...(newest === undefined ? [] : [newest]), ...earlier.map(() => list)];
+  const earlierIds = (await documents.ids('kept-run')).filter((id) => id.startsWith(createStoredRunId(subject, '')));
+  return [...(newest === undefined ? [] : [newest]), ...earlierIds.map(() => list)];
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);

@@ -47,8 +47,8 @@ export function listStyleQuestions(market: MarketData, run: RunDocument, besides
   const fields = listStyleFields(market).filter(
     (name) => !besides.includes(name) && countWindowsAtOnce(market, name) > 0,
   );
-  const chosen = fields.slice(0, most).toSorted((a, b) => countCells(b) - countCells(a));
-  return chosen.flatMap((field) => listQuestions(market, field, span)).slice(0, QUESTIONS_MAX);
+  const chosenFields = fields.slice(0, most).toSorted((a, b) => countCells(b) - countCells(a));
+  return chosenFields.flatMap((field) => listQuestions(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 
 /** Returns the numeric datapoints of a market, derived datapoints first. */

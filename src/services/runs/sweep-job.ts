@@ -39,10 +39,10 @@ export function createSweepJob({
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
-    const known = hasDatedData(payload) ? { known: await dataVersions.before(content.version) } : {};
+    const knownTerms = hasDatedData(payload) ? { knownTerms: await dataVersions.before(content.version) } : {};
     const references = createModelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
-    return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
+    return { market, base, documents: reached, ...references, ...knownTerms, areChecked: !payload.is_unchecked };
   }
 
   const listPatches = (payload: SweepPayload, part: number): Patch[] =>
@@ -98,10 +98,10 @@ function hasDatedData({ base, grid, patches }: SweepPayload): boolean {
 
 /** @returns a function that returns the parts of a payload, and caches them with the payload */
 function createPartsOf(): (payload: SweepPayload) => SweepParts {
-  const known = new WeakMap<SweepPayload, SweepParts>();
+  const partsByPayload = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {
-    const parts = known.get(payload) ?? orderSweepParts(createVariation(payload));
-    known.set(payload, parts);
+    const parts = partsByPayload.get(payload) ?? orderSweepParts(createVariation(payload));
+    partsByPayload.set(payload, parts);
     return parts;
   };
 }

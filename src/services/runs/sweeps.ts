@@ -124,10 +124,10 @@ export function createSweeps({
       refused.add(i, findings);
       if (variant !== undefined)
         try {
-          const found = await determineNeeds({ documents, calendars }, variant.document, market);
-          refused.add(i, found.findings);
-          for (const [id, document] of Object.entries(found.reached)) reached.set(id, document);
-          for (const [id, model] of Object.entries(found.models)) models.set(id, model);
+          const variantNeeds = await determineNeeds({ documents, calendars }, variant.document, market);
+          refused.add(i, variantNeeds.findings);
+          for (const [id, document] of Object.entries(variantNeeds.reached)) reached.set(id, document);
+          for (const [id, model] of Object.entries(variantNeeds.models)) models.set(id, model);
         } catch (refusal) {
           refused.add(i, listFindings(refusal));
         }
@@ -148,8 +148,8 @@ export function createSweeps({
     async start(request, origin) {
       const base = await readBase(request);
       assertNoErrors('sweep', [...checkVariantCount(request), ...findStorePointers(request)]);
-      const named = findStore(await resolveReached(documents, base.document), request.request.store_id);
-      return stores.within(named, () => startOn(base, request, origin));
+      const namedStore = findStore(await resolveReached(documents, base.document), request.request.store_id);
+      return stores.within(namedStore, () => startOn(base, request, origin));
     },
   };
 
@@ -214,8 +214,8 @@ async function determineNeeds(
 /** Refuses pointers to the data store, because all variants run on one store. */
 function findStorePointers({ grid, patches }: SweepRequest): Finding[] {
   const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
-  const found = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));
-  return found.map((value) => {
+  const storePointers = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));
+  return storePointers.map((value) => {
     const path = grid === null ? 'patches' : 'grid';
     const message = `${value} cannot vary: all variants of a sweep run on one data store.`;
     return { severity: 'error', code: 'NOT_IN_CHOICES', path, message, value };

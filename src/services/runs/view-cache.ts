@@ -21,20 +21,20 @@ export interface ViewCache {
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   /** Views by key, least recently read first. */
-  const held = new Map<string, ResponseBytes>();
+  const responses = new Map<string, ResponseBytes>();
   let bytes = 0;
 
   function drop(key: string): void {
-    bytes -= held.get(key)?.bytes.length ?? 0;
-    held.delete(key);
+    bytes -= responses.get(key)?.bytes.length ?? 0;
+    responses.delete(key);
   }
 
   function hold(key: string, view: ResponseBytes): void {
     drop(key);
     if (view.bytes.length > limitBytes / 8) return; // A large view must not displace eight others.
-    held.set(key, view);
+    responses.set(key, view);
     bytes += view.bytes.length;
-    for (const oldest of held.keys()) {
+    for (const oldest of responses.keys()) {
       if (bytes <= limitBytes) break;
       drop(oldest);
     }
@@ -43,15 +43,15 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   return {
     find(question) {
       const key = formatKey(question);
-      const responseBytes = held.get(key);
+      const responseBytes = responses.get(key);
       if (responseBytes !== undefined) hold(key, responseBytes);
       return responseBytes?.bytes;
     },
     hold: (question, view) => hold(formatKey(question), { bytes: view }),
     async get(question, make) {
       const key = formatKey(question);
-      const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // a request always has responses of the type of its task
-      const view = known ?? (await make());
+      const response = responses.get(key) as Awaited<ReturnType<typeof make>> | undefined; // a request always has responses of the type of its task
+      const view = response ?? (await make());
       hold(key, view);
       return view;
     },

@@ -73,9 +73,9 @@ export function createWarmUpExposures({
       yield createExposureRequest(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
-        const beside = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
+        const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
         const universe = await findUniverse({ documents, artifacts }, run, fields);
-        return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, fields };
+        return { ...EXPOSURES, universe, ...benchmarkTerms, columns, by, market: handle, fields };
       });
     }
   }

@@ -31,7 +31,7 @@ export interface WarmUpRuns {
 export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUpRuns {
   /** Stored runs, latest first, and the runs found by the first search after the start. */
   let stored: readonly string[] = [];
-  let found: readonly string[] | undefined;
+  let foundIds: readonly string[] | undefined;
 
   const findWarmRun = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
@@ -41,8 +41,8 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
   }
 
   async function readLatestRuns(): Promise<RunDocument[]> {
-    found ??= await readLatestIds();
-    const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(findWarmRun));
+    foundIds ??= await readLatestIds();
+    const runs = await Promise.all([...new Set([...stored, ...foundIds])].slice(0, READY_RUNS_MAX).map(findWarmRun));
     return runs.filter((run) => run !== undefined);
   }
 

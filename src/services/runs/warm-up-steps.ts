@@ -54,7 +54,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   const query = createRequestStep(pool);
   const { exposuresOn, stylesOn } = createWarmUpExposures({ documents, artifacts, runs, query });
   /** Run whose exposures were requested last. */
-  let asked: string | undefined;
+  let lastRunId: string | undefined;
 
   async function* listSteps(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const { handle, market } = served;
@@ -68,7 +68,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     yield* listQuestions(served);
     for (const key of PRACTICE_TURNS) yield practice(key);
     yield* exposuresOn(served);
-    const askedRun = asked === undefined ? undefined : await runs.find(asked);
+    const askedRun = lastRunId === undefined ? undefined : await runs.find(lastRunId);
     // If there are several services, only the service that received a request prepares the run.
     yield* stylesOn(served, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
   }
@@ -107,8 +107,8 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     on: listSteps,
     stored: runs.stored,
     asked(runId) {
-      if (asked === runId) return false;
-      asked = runId;
+      if (lastRunId === runId) return false;
+      lastRunId = runId;
       return true;
     },
   };

@@ -24,14 +24,14 @@ export function frameStream(
   let toSkip = skipped;
   let isOver = false;
 
-  function endIn(controller: ReadableByteStreamController, room: Uint8Array<ArrayBuffer>): void {
+  function endIn(controller: ReadableByteStreamController, buffer: Uint8Array<ArrayBuffer>): void {
     const from = sent - before.length;
-    const part = after.subarray(from, from + room.length);
-    room.set(part);
+    const part = after.subarray(from, from + buffer.length);
+    buffer.set(part);
     sent += part.length;
     const isLast = from + part.length === after.length;
     if (isLast && part.length === 0) controller.close();
-    controller.byobRequest!.respondWithNewView(room.subarray(0, part.length));
+    controller.byobRequest!.respondWithNewView(buffer.subarray(0, part.length));
     if (isLast && part.length > 0) controller.close();
   }
 
@@ -41,17 +41,17 @@ export function frameStream(
     async pull(controller) {
       const request = controller.byobRequest!; // Memory is allocated for readers that provide no buffer.
       const { buffer, byteOffset, byteLength } = request.view! as Uint8Array<ArrayBuffer>;
-      const room = new Uint8Array(buffer, byteOffset, byteLength);
+      const remainder = new Uint8Array(buffer, byteOffset, byteLength);
       if (sent < before.length) {
         const part = before.subarray(sent, sent + byteLength);
-        room.set(part);
+        remainder.set(part);
         sent += part.length;
         request.respond(part.length);
         return;
       }
-      if (isOver) return endIn(controller, room);
+      if (isOver) return endIn(controller, remainder);
       while (toSkip > 0) toSkip -= (await reader.read(new Uint8Array(toSkip))).value?.length || toSkip;
-      const { done, value } = await reader.read(room);
+      const { done, value } = await reader.read(remainder);
       if (value === undefined) return; // the stream was cancelled meanwhile
       isOver = done;
       if (done) endIn(controller, new Uint8Array(value.buffer, byteOffset, byteLength));

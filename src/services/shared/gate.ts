@@ -44,10 +44,10 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
       const detail = { waiting: waiting.length, limit: waitingMax };
       throw new Refusal('OVERLOADED', `Queue full: ${waiting.length} ${name} waiting (limit ${waitingMax}).`, detail);
     }
-    const own = client === null ? 0 : waiting.filter((otherWaiting) => otherWaiting.client === client).length;
-    if (client === null || own < clientWaitingMax) return;
-    const message = `The key has ${countOf(running, client)} ${name} running and ${own} waiting (limit ${clientWaitingMax}).`;
-    throw new Refusal('RATE_LIMITED', message, { waiting: own, limit: clientWaitingMax });
+    const ownWaiting = client === null ? 0 : waiting.filter((otherWaiting) => otherWaiting.client === client).length;
+    if (client === null || ownWaiting < clientWaitingMax) return;
+    const message = `The key has ${countOf(running, client)} ${name} running and ${ownWaiting} waiting (limit ${clientWaitingMax}).`;
+    throw new Refusal('RATE_LIMITED', message, { waiting: ownWaiting, limit: clientWaitingMax });
   }
 
   /** Resolves when the work may begin. @throws the reason of the signal */

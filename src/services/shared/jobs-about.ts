@@ -21,8 +21,8 @@ async function findJobsAbout(
   { of, ids }: DeletedSubjects,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const about = new Map(ids.map((id) => [id, listKindsDeletedWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
-  const named = await Promise.all(listKindsDeletedWith(of, 'request').map((kind) => jobs.ids(kind)));
-  for (const jobId of named.flat()) about.get((await findSubject(jobs, jobId)) ?? '')?.push(jobId);
+  const idsByKind = await Promise.all(listKindsDeletedWith(of, 'request').map((kind) => jobs.ids(kind)));
+  for (const jobId of idsByKind.flat()) about.get((await findSubject(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
 
@@ -46,27 +46,27 @@ export async function deleteJobsAbout(
     await tx.delete('job-input', jobId);
     return tx.delete('job', jobId);
   };
-  const forgotten = new Map<string, number>();
+  const removedCounts = new Map<string, number>();
   for (const [id, jobIds] of await findJobsAbout(jobs, subjects)) {
     let count = 0;
     for (const jobId of jobIds) if (await forget(jobId)) count++;
-    forgotten.set(id, count);
+    removedCounts.set(id, count);
   }
-  return forgotten;
+  return removedCounts;
 }
 
 /**
  * Ensures that the index or strategy of some work exists, because it may be deleted before the work starts or ends.
- * @param what name of the work in a sentence: `backtest`
+ * @param subject name of the work in a sentence: `backtest`
  * @throws Refusal INDEX_DELETED
  */
 export async function assertNotDeleted(
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
   runId: string,
-  what: string,
+  subject: string,
 ): Promise<void> {
   if ((await reader.get('index', runId)) !== undefined || (await reader.get('strategy', runId)) !== undefined) return;
-  throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
+  throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${subject} waited or ran.`, { index_id: runId });
 }
 
 /**

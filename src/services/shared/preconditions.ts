@@ -26,8 +26,8 @@ export async function assertPrecondition(
   const etag = findEtag(await tx.get(kind, id));
   if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;
   const result = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
-  const wanted = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';
-  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${wanted}, but ${result}.`, { etag });
+  const expectedEtags = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';
+  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${expectedEtags}, but ${result}.`, { etag });
 }
 
 function findEtag(stored: StoredDocument | UnreadableDocument | undefined): string | null {

@@ -31,19 +31,19 @@ interface CachedFile {
 /** @param bytesMax maximum total size of all files */
 export function createInputFiles(bytesMax: number): InputFiles {
   /** Files by key, least recently used first. */
-  const kept = new Map<string, CachedFile>();
+  const cachedFiles = new Map<string, CachedFile>();
   let folder: Promise<string> | undefined;
-  let written = 0;
+  let writtenBytes = 0;
 
   async function remove(key: string, file: CachedFile): Promise<void> {
-    if (kept.get(key) === file) kept.delete(key);
+    if (cachedFiles.get(key) === file) cachedFiles.delete(key);
     await rm(file.path, { force: true });
   }
 
   /** Removes files that are not in use until the others fit into the space. */
   async function freeSpace(): Promise<void> {
-    let total = [...kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const [key, file] of kept) {
+    let total = [...cachedFiles.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const [key, file] of cachedFiles) {
       if (total <= bytesMax) return;
       if (file.holders > 0) continue;
       total -= file.bytes;
@@ -58,16 +58,16 @@ export function createInputFiles(bytesMax: number): InputFiles {
   return {
     async hold(key, write) {
       folder ??= mkdtemp(join(tmpdir(), `divisor-${process.pid}-`));
-      const path = join(await folder, `${(written += 1)}.parquet`);
-      const entry = kept.get(key);
+      const path = join(await folder, `${(writtenBytes += 1)}.parquet`);
+      const entry = cachedFiles.get(key);
       const file: CachedFile = entry ?? {
         path,
         written: write(path).then(async () => (await stat(path)).size),
         bytes: 0,
         holders: 0,
       };
-      kept.delete(key);
-      kept.set(key, file);
+      cachedFiles.delete(key);
+      cachedFiles.set(key, file);
       file.holders++;
       const release = (): void => void file.holders--;
       try {

@@ -49,16 +49,16 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
 
   async function readMarketFile({ view, columns }: SqlNeeds['market'][number], signal: AbortSignal) {
     const { market, handle } = markets.require();
-    const own = Object.keys(createColumns(market)[view]);
-    const wanted = columns === null ? own : own.filter((name) => columns.includes(name));
+    const viewColumns = Object.keys(createColumns(market)[view]);
+    const selectedColumns = columns === null ? viewColumns : viewColumns.filter((name) => columns.includes(name));
     const key = createHash('sha256')
-      .update(JSON.stringify([createMarketKey(handle), view, wanted]))
+      .update(JSON.stringify([createMarketKey(handle), view, selectedColumns]))
       .digest('hex');
     const leasedFile = await files.hold(key, async (path) => {
-      await jobs.query('market-table', { market: handle, table: view, columns: wanted, path }, signal);
+      await jobs.query('market-table', { market: handle, table: view, columns: selectedColumns, path }, signal);
     });
     const keys: Readonly<Record<string, ExportColumn>> = SQL_VIEWS[view].columns;
-    return { held: leasedFile, columns: own.filter((name) => name in keys || wanted.includes(name)) };
+    return { held: leasedFile, columns: viewColumns.filter((name) => name in keys || selectedColumns.includes(name)) };
   }
 
   const lists: Readonly<Record<ListViewName, () => Promise<readonly (readonly ListCell[])[]>>> = {
@@ -95,9 +95,9 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     open(signal: AbortSignal): OpenInputs {
       const leasedFiles: LeasedFile[] = [];
 
-      async function runFiles(wanted: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
+      async function runFiles(runNeeds: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
         const paths: string[] = [];
-        for (const { view, indexId } of wanted) {
+        for (const { view, indexId } of runNeeds) {
           if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
           const leasedFile = await runFile(view, indexId, signal);
           leasedFiles.push(leasedFile);
@@ -106,14 +106,14 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
         return paths;
       }
 
-      async function readMarketFiles(wanted: SqlNeeds['market']): Promise<SqlInputs['market']> {
-        const found: SqlInputs['market'][number][] = [];
-        for (const need of wanted) {
+      async function readMarketFiles(marketNeeds: SqlNeeds['market']): Promise<SqlInputs['market']> {
+        const marketFiles: SqlInputs['market'][number][] = [];
+        for (const need of marketNeeds) {
           const { held, columns } = await readMarketFile(need, signal);
           leasedFiles.push(held);
-          found.push({ file: held.path, columns });
+          marketFiles.push({ file: held.path, columns });
         }
-        return found;
+        return marketFiles;
       }
 
       return {
@@ -163,11 +163,11 @@ function nameColumns(
   names: readonly string[],
   typeOf: (name: string) => SqlColumnType,
 ): Record<string, SqlColumnType> {
-  const taken = new Set(Object.keys(keys));
+  const usedNames = new Set(Object.keys(keys));
   const types: Record<string, SqlColumnType> = {};
   for (const name of names) {
-    if (taken.has(name.toLowerCase())) continue;
-    taken.add(name.toLowerCase());
+    if (usedNames.has(name.toLowerCase())) continue;
+    usedNames.add(name.toLowerCase());
     types[name] = typeOf(name);
   }
   return types;

@@ -45,8 +45,8 @@ export async function requireUndamagedRun(
 /** Returns true if a file of a run, or its result, is missing or damaged. */
 export async function isAnyDamaged(artifacts: DamageSource, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
-  const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
-  return (await artifacts.damaged([...listFiles(run), ...dateFiles(run, others)])).size > 0;
+  const otherFiles = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
+  return (await artifacts.damaged([...listFiles(run), ...dateFiles(run, otherFiles)])).size > 0;
 }
 
 /** Returns the files from which the record of a run is written. */

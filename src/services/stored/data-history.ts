@@ -47,8 +47,8 @@ export async function recordDataVersion(
   const head = await readHistory(tx, datasetId);
   if (head?.content_hash === contentHash) return;
   // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
-  const forgotten = await readForgotten(tx, datasetId);
-  const version = (head?.latest ?? forgotten) + 1;
+  const deletedVersion = await readForgotten(tx, datasetId);
+  const version = (head?.latest ?? deletedVersion) + 1;
   const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
   // Versions are in the order of their times, regardless of the clock.
@@ -73,7 +73,7 @@ export async function recordDataVersion(
     known_at,
     readable_from: isChained ? head.readable_from : version,
     copy: isChained && forth !== null ? extend(head.copy, forth) : null,
-    ...(forgotten === 0 ? {} : { forgotten }),
+    ...(deletedVersion === 0 ? {} : { forgotten: deletedVersion }),
   } satisfies DataHistoryDocument);
 }
 
@@ -101,9 +101,9 @@ export const DELETED_PER_TRANSACTION = 256;
  * still has to delete
  */
 export async function deleteDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  const forgotten = (await readHistory(tx, datasetId))?.latest ?? (await readForgotten(tx, datasetId));
-  if (forgotten === 0) return 0;
-  await tx.put('data-history', datasetId, { forgotten } satisfies ForgottenHistory);
+  const latestVersion = (await readHistory(tx, datasetId))?.latest ?? (await readForgotten(tx, datasetId));
+  if (latestVersion === 0) return 0;
+  await tx.put('data-history', datasetId, { forgotten: latestVersion } satisfies ForgottenHistory);
   return deleteRemaining(tx, datasetId, await tx.lastNumber('data-version', datasetId));
 }
 
@@ -113,11 +113,12 @@ export async function deleteDataVersions(tx: DocumentTransaction, datasetId: str
  * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
 export async function deleteRemaining(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
-  let left = Math.min(last, await readForgotten(tx, datasetId));
-  for (let count = 0; count < DELETED_PER_TRANSACTION; count++, left--)
+  let remainingVersion = Math.min(last, await readForgotten(tx, datasetId));
+  for (let count = 0; count < DELETED_PER_TRANSACTION; count++, remainingVersion--)
     // version numbers are consecutive
-    if (left === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, left)))) return 0;
-  return left;
+    if (remainingVersion === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, remainingVersion))))
+      return 0;
+  return remainingVersion;
 }
 
 /** Returns the highest version number that belongs to earlier stores with this id; 0 if there were none. */
@@ -145,9 +146,9 @@ export async function deleteVersions(
   last: number,
   authorship?: Authorship,
 ): Promise<void> {
-  for (let left = last; left > 0;) {
-    const until = left;
-    left = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by: authorship });
+  for (let remainingVersion = last; remainingVersion > 0;) {
+    const until = remainingVersion;
+    remainingVersion = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by: authorship });
   }
 }
 

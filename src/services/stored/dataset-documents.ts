@@ -75,7 +75,7 @@ export function toDataStore(
     source,
     error,
     findings,
-    taken_at_start: taken,
+    taken_at_start: startImport,
     ...shown
   } = document;
   return {
@@ -89,7 +89,7 @@ export function toDataStore(
     // this engine wrote the findings; the document stores their codes as text
     error: error as DataStore['error'],
     findings: findings as DataStore['findings'],
-    taken_at_start: taken as DataStore['taken_at_start'],
+    taken_at_start: startImport as DataStore['taken_at_start'],
   };
 }
 

@@ -74,12 +74,13 @@ function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): 
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
   const readable = parseStored(list, RunListDocument);
-  const earlier = readable?.earlier ?? [];
-  if (earlier.length === 0) return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
+  const earlierRuns = readable?.earlier ?? [];
+  if (earlierRuns.length === 0)
+    return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
   return new Refusal(
     'RUN_NOT_FOUND',
-    `The newest run of ${subject} was deleted. Earlier ones are there by their id: run_id=${earlier[0]!}.`,
-    { index_id: subject, run_ids: earlier },
+    `The newest run of ${subject} was deleted. Earlier ones are there by their id: run_id=${earlierRuns[0]!}.`,
+    { index_id: subject, run_ids: earlierRuns },
   );
 }
 
@@ -124,8 +125,8 @@ export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | '
 
 /** Returns a reference to the columns of a run, for a task. */
 export function getColumns(run: RunDocument): ArtifactReference {
-  const beside = listEarlierFiles(run).map(({ name }) => name);
-  return { ...toReference(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
+  const earlierNames = listEarlierFiles(run).map(({ name }) => name);
+  return { ...toReference(run.artifacts.columns), ...(earlierNames.length === 0 ? {} : { beside: earlierNames }) };
 }
 
 /** Returns the path of the file with the columns of a run, in the same folder as the files that it refers to. */
@@ -137,8 +138,8 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
 /** Returns the artifacts of a new run. */
 export function listArtifacts({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
-  const own = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
-  return [...own, ...Object.values(models).flatMap(listMatrixFiles)];
+  const runFiles = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
+  return [...runFiles, ...Object.values(models).flatMap(listMatrixFiles)];
 }
 
 /** File of a run with its role. */
@@ -155,13 +156,13 @@ const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
   const prices = findPricesFile(others.columns.name);
-  const named = [
+  const namedFiles = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
     ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
     ...Object.entries(models).flatMap(([id, matrix]) => listNamedMatrix(`risk model ${id}`, matrix)),
   ];
   const files: NamedFile[] = [];
-  for (const [name, ref] of named)
+  for (const [name, ref] of namedFiles)
     if (ref !== undefined) files.push({ name, path: await artifacts.file(ref), sha256: ref.sha256 });
   return files;
 }

@@ -90,8 +90,8 @@ export async function deleteRuns(
   const list = await addNewest(tx, subject, before);
   const hadNewest = await tx.delete('run', subject);
   const isUnreadable = hadNewest && list === before;
-  const forgotten = await retainRuns(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
-  return forgotten + Number(isUnreadable);
+  const removedRuns = await retainRuns(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
+  return removedRuns + Number(isUnreadable);
 }
 
 /**
@@ -115,10 +115,10 @@ export async function assertNothingPublished(
       break;
     }
   if (indices.length === 0) return;
-  const named = indices.length === 1 ? indices[0]! : `${indices[0]!} and ${indices.length - 1} others`;
+  const indexText = indices.length === 1 ? indices[0]! : `${indices[0]!} and ${indices.length - 1} others`;
   throw new Refusal(
     'STORE_PUBLISHED',
-    `Published runs of ${named} were made on the data store ${datasetId}: without it they could not be computed again. Purge it to delete it all the same.`,
+    `Published runs of ${indexText} were made on the data store ${datasetId}: without it they could not be computed again. Purge it to delete it all the same.`,
     { store_id: datasetId, indices },
   );
 }
@@ -163,10 +163,10 @@ interface RetentionRule {
 
 /** Removes all runs that do not stay. @returns the number of removed runs */
 async function retainRuns(tx: DocumentTransaction, subject: string, { list, stays }: RetentionRule): Promise<number> {
-  const earlier = list.earlier.filter(stays);
+  const earlierRuns = list.earlier.filter(stays);
   for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createStoredRunId(subject, id));
-  const next: RunListDocument = { earlier, published: list.published.filter(stays) };
+  const next: RunListDocument = { earlier: earlierRuns, published: list.published.filter(stays) };
   if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
   else await tx.put('run-list', subject, next);
-  return list.earlier.length - earlier.length;
+  return list.earlier.length - earlierRuns.length;
 }

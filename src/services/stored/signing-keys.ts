@@ -46,12 +46,12 @@ export function createSigningKeys({
 
   async function replace(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await readKeyInUse(tx);
-    const at = findLatestTime(await chooseTimeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
+    const time = findLatestTime(await chooseTimeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
     if (before !== undefined) {
-      await signAuditLog(tx, before, at); // The previous key signs the entries up to this time.
-      await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: at }));
+      await signAuditLog(tx, before, time); // The previous key signs the entries up to this time.
+      await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: time }));
     }
-    const key = createSigningKey(at);
+    const key = createSigningKey(time);
     await tx.put('signing-key', key.key_id, load(key));
     return key;
   }

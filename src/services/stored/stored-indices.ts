@@ -47,16 +47,16 @@ export async function reachDocuments(
 ): Promise<ReachedDocuments> {
   const reached = new Map<string, IndexDocument>();
   const missing: { at: IndexDocument; next: string }[] = [];
-  const reach = async (at: IndexDocument): Promise<void> => {
-    reached.set(at.id, at);
-    for (const next of listReferences(at)) {
+  const reachParents = async (document: IndexDocument): Promise<void> => {
+    reached.set(document.id, document);
+    for (const next of listReferences(document)) {
       if (reached.has(next)) continue;
-      const found = await findIndex(reader, next);
-      if (found === undefined) missing.push({ at, next });
-      else await reach(found);
+      const foundIndex = await findIndex(reader, next);
+      if (foundIndex === undefined) missing.push({ at: document, next });
+      else await reachParents(foundIndex);
     }
   };
-  await reach(definition);
+  await reachParents(definition);
   return { documents: [...reached.values()], missing };
 }
 
@@ -88,17 +88,17 @@ export interface StoredIndices {
 
 /** Creates an access that reads each definition once, within one request or transaction. */
 export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices {
-  const known = new Map<string, IndexDocument | undefined>();
+  const documentsById = new Map<string, IndexDocument | undefined>();
   return {
     async answer(ask) {
       for (;;) {
         const unread = new Set<string>();
         const answer = ask((id) => {
-          if (!known.has(id)) unread.add(id);
-          return known.get(id);
+          if (!documentsById.has(id)) unread.add(id);
+          return documentsById.get(id);
         });
         if (unread.size === 0) return answer;
-        for (const id of unread) known.set(id, await findIndex(reader, id));
+        for (const id of unread) documentsById.set(id, await findIndex(reader, id));
       }
     },
   };

@@ -104,12 +104,12 @@ export async function resolveModelFiles(
 export async function resolveRunModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
   planned: PlannedModels | undefined,
-  kept: Readonly<Record<string, MatrixFiles>> = {},
+  storedFiles: Readonly<Record<string, MatrixFiles>> = {},
 ): Promise<{ readonly models?: ModelFiles }> {
   if (planned === undefined) return {};
   const files = Object.entries(planned).map(
     async ([id, model]) =>
-      [id, { paths: await resolveMatrixPaths(artifacts, kept[id]!), ...createContent(model) }] as const,
+      [id, { paths: await resolveMatrixPaths(artifacts, storedFiles[id]!), ...createContent(model) }] as const,
   );
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
@@ -196,9 +196,12 @@ export async function listOptimisedModels(
 
 const listNames = (matrix: MatrixFiles): string[] => listMatrixFiles(matrix).map(({ name }) => name);
 
-function createFactors({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
-  if (factors === undefined || told === undefined) return {};
-  return { factors: { artifact: factors.name, names: told.factors.map(({ factor }) => factor) } };
+function createFactors({
+  factors,
+  factor_model: factorModel,
+}: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
+  if (factors === undefined || factorModel === undefined) return {};
+  return { factors: { artifact: factors.name, names: factorModel.factors.map(({ factor }) => factor) } };
 }
 
 async function listPlannedDocuments(

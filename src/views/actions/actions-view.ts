@@ -45,7 +45,7 @@ export function createActionsView(columns: RunColumns, input: ActionsInput): Act
   const { sm, from, to } = input;
   const days = columns.i32('days');
   const last = days.at(-1)!;
-  const wanted = sm.market.actions.filter(
+  const selectedActions = sm.market.actions.filter(
     ({ exDay, status, announcedDay }) =>
       status !== 'cancelled' &&
       exDay > days[0]! &&
@@ -53,9 +53,9 @@ export function createActionsView(columns: RunColumns, input: ActionsInput): Act
       (to === null || exDay <= to) &&
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
-  const toRow = createRowMaker(columns, days, { ...input, offers: listOffers(wanted) });
+  const toRow = createRowMaker(columns, days, { ...input, offers: listOffers(selectedActions) });
   const rows = [
-    ...wanted.flatMap((action) => toRow(action) ?? []),
+    ...selectedActions.flatMap((action) => toRow(action) ?? []),
     ...listSilentExits(columns, days, input),
     ...listSpinOffExits(columns, days, input),
   ].toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
@@ -77,7 +77,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const treatment = restoreTreatment(columns.header.treatment);
   const last = days.at(-1)!;
   const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
-  const places = new Map(names.map((name, place) => [name, place]));
+  const columnByName = new Map(names.map((name, position) => [name, position]));
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
   const level = computeMarketValues(columns, days);
@@ -94,46 +94,47 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
    * Returns a function that converts a share of one security into shares of another, on the share basis of the ex-date.
    */
   const createExchangeRatio =
-    ({ identifier: own, exDay }: CorporateAction, t: number): WorthReader =>
+    ({ identifier: payer, exDay }: CorporateAction, t: number): WorthReader =>
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
-      const computeValue = (name: string, of: number) =>
-        (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
+      const computeValue = (name: string, column: number) =>
+        (sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))) /
+        sharesBy(name, exDay);
       const other = sm.columnOf(identifier);
       if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
-      const worth = computeValue(identifier, other) / computeValue(own, sm.columnOf(own));
+      const worth = computeValue(identifier, other) / computeValue(payer, sm.columnOf(payer));
       return Number.isFinite(worth) ? worth : null;
     };
   return (action: CorporateAction): ActionRow | null => {
-    const place = places.get(action.identifier);
+    const columnOfAction = columnByName.get(action.identifier);
     const column = sm.columnOf(action.identifier);
-    const at = findFirstAtLeast(days, action.exDay);
-    const isComing = at === days.length;
-    const before = at - 1;
-    const weight = place === undefined || column < 0 ? 0 : weightAt(before, place);
+    const t = findFirstAtLeast(days, action.exDay);
+    const isComing = t === days.length;
+    const before = t - 1;
+    const weight = columnOfAction === undefined || column < 0 ? 0 : weightAt(before, columnOfAction);
     if (weight === 0) return null;
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
     const withheld = computeWithheld(action.identifier, action.exDay);
-    const held = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
+    const state = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
     const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
     const after = isComing
-      ? toPendingOutcome(computeProForma(action, held, worth), {
+      ? toPendingOutcome(computeProForma(action, state, worth), {
           shares,
           split,
           divisor: divisor?.[before] ?? null,
           isFixed,
         })
       : {
-          weight: weightAt(at, place!),
-          shares: sharesAt(at, column, weightAt(at, place!)),
-          divisor: divisor?.[at] ?? null,
-          ...findActualOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
+          weight: weightAt(t, columnOfAction!),
+          shares: sharesAt(t, column, weightAt(t, columnOfAction!)),
+          divisor: divisor?.[t] ?? null,
+          ...findActualOutcome(terms, action, { session: sm.sessionAt(days[t]!), column, shares, level: level[t]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? listSecurityChoices(action, held) : computeOfferChoices(offer, held, worth);
+    const choices = offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
@@ -163,8 +164,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   };
 }
 
-function listSecurityChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
-  return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, held) : computeScripChoices(action, held);
+function listSecurityChoices(action: CorporateAction, state: BeforeAction): AfterChoice[] {
+  return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, state) : computeScripChoices(action, state);
 }
 
 /** Formats the figures of all actions as CSV, one row per action. Effects of pending elections are omitted. */
@@ -207,8 +208,8 @@ function createChoiceRow(
   { choice, weight, shares, cash, received }: AfterChoice,
   { shares: before, split }: HoldingBefore,
 ): ActionRow['choices'][number] {
-  const taken = received && { ...received, ratio: received.ratio * split };
-  return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
+  const receivedShares = received && { ...received, ratio: received.ratio * split };
+  return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: receivedShares };
 }
 
 interface IndexHolding extends HoldingBefore {

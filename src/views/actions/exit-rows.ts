@@ -79,12 +79,12 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
       ({ session, action }) =>
         action.type === 'SPIN_OFF' && action.related === names[name] && session <= sm.sessionAt(day),
     );
-    const place = spun === undefined ? -1 : names.indexOf(spun.action.identifier);
-    if (spun === undefined || place < 0) return [];
+    const spunColumn = spun === undefined ? -1 : names.indexOf(spun.action.identifier);
+    if (spun === undefined || spunColumn < 0) return [];
     const before = findFirstAtLeast(days, spun.action.exDay) - 1;
-    const parent = sharesAt(before, spun.column, weightAt(before, place));
-    const held = { session: spun.session, column: spun.column, shares: parent, level: level[before + 1]! };
-    const { received } = findActualOutcome(terms, spun.action, held);
+    const parent = sharesAt(before, spun.column, weightAt(before, spunColumn));
+    const parentHolding = { session: spun.session, column: spun.column, shares: parent, level: level[before + 1]! };
+    const { received } = findActualOutcome(terms, spun.action, parentHolding);
     if (received === null) return [];
     const close = sm.carriedClose(sm.sessionAt(day), column);
     return [

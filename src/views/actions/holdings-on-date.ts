@@ -16,8 +16,8 @@ export function readHoldingsAtEnd(
   const days = columns.i32('days');
   const last = days.length - 1;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
-  const heldSecurities = names.flatMap((identifier, place): HeldSecurity[] => {
-    const weight = weightAt(last, place);
+  const heldSecurities = names.flatMap((identifier, position): HeldSecurity[] => {
+    const weight = weightAt(last, position);
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
   });
@@ -34,8 +34,8 @@ export function readHoldingsOn(
   const block = hasOwn ? 'indexWeights' : 'weights';
   const level = computeMarketValues(columns, days);
   return {
-    weightAt: (t: number, place: number): number =>
-      columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
+    weightAt: (t: number, position: number): number =>
+      columns.f64(block, t * names.length + position, t * names.length + position + 1)[0]!,
     sharesAt(t: number, column: number, weight: number): number {
       const session = sm.sessionAt(days[t]!);
       const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);

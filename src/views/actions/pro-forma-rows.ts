@@ -63,26 +63,27 @@ function createRowsAfter(action: Action, choice: Choice | null, { held, sharesSt
   const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
   const after = choice ?? action;
   const { received } = after;
-  const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
-  const others = left === null || weight === 1 ? null : left / (1 - weight);
+  const otherWeight = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
+  const otherFactor = otherWeight === null || weight === 1 ? null : otherWeight / (1 - weight);
   // The proceeds of an exit buy the other securities. Cash of an election comes from outside the index, or leaves it.
   const bought = choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
-  const known = new Set(held.map((name) => name.identifier));
+  const heldIdentifiers = new Set(held.map((name) => name.identifier));
   const heldSecurities =
-    received === null || known.has(received.identifier)
+    received === null || heldIdentifiers.has(received.identifier)
       ? held
       : [...held, { identifier: received.identifier, weight: 0, shares: 0 }];
   return heldSecurities.map((name): ProFormaRow => {
     const before = { constituent: name.identifier, weight_before: name.weight, shares_before: name.shares };
     if (name.identifier === identifier)
       return { ...about, ...before, weight_after: after.weight_after, shares_after: after.shares_after };
-    const own = received?.identifier === name.identifier ? received : null;
+    const ownReceipt = received?.identifier === name.identifier ? received : null;
     return {
       ...about,
       ...before,
-      weight_after: others === null ? null : name.weight * others + (own?.weight ?? 0),
-      shares_after: bought === null ? null : bought * (name.shares + (own === null ? 0 : own.ratio * shares)),
+      weight_after: otherFactor === null ? null : name.weight * otherFactor + (ownReceipt?.weight ?? 0),
+      shares_after:
+        bought === null ? null : bought * (name.shares + (ownReceipt === null ? 0 : ownReceipt.ratio * shares)),
     };
   });
 }

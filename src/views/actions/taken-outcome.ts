@@ -44,11 +44,11 @@ export function findActualOutcome(
   if (exit === undefined || exit.action !== action) return NO_PROCEEDS;
   const effect = findEffect(createEffectTable(sm, terms.growth), session, column);
   const split = effect?.ratio ?? 1;
-  const each = exit.proceeds ?? sm.carriedClose(session, column);
+  const proceedsPerShare = exit.proceeds ?? sm.carriedClose(session, column);
   const into = events!.conversions.get(column);
-  if (into === undefined) return { proceeds: each * split, received: null };
+  if (into === undefined) return { proceeds: proceedsPerShare * split, received: null };
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-  const weight = (shares * split * (each + (effect?.cash ?? 0)) * (1 - exit.cashShare) * rate) / level;
+  const weight = (shares * split * (proceedsPerShare + (effect?.cash ?? 0)) * (1 - exit.cashShare) * rate) / level;
   return {
     proceeds: action.cash === undefined ? null : action.cash * split,
     received: { identifier: sm.identifiers[into]!, ratio: action.value * split, weight },

@@ -73,8 +73,8 @@ const formatHex = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
 /** Returns the keys with different digests in ascending order, including keys that occur on one side only. */
 export function findDifferingKeys(
   stated: Readonly<Record<string, string>>,
-  found: Readonly<Record<string, string>>,
+  digests: Readonly<Record<string, string>>,
 ): readonly string[] {
-  const keys = new Set([...Object.keys(stated), ...Object.keys(found)]);
-  return [...keys].filter((key) => stated[key] !== found[key]).toSorted();
+  const keys = new Set([...Object.keys(stated), ...Object.keys(digests)]);
+  return [...keys].filter((key) => stated[key] !== digests[key]).toSorted();
 }

@@ -121,14 +121,16 @@ export function decodeSlice(files: MarketFiles): MarketData {
     dates,
     fields: createPanels(tableFromIPC(files['market.arrow']), identifiers, dates),
     reference: { columns: reference.columns, rows: new Map(reference.rows) },
-    ...(series.length === 0 ? {} : { series: new Map(series.map((one) => [one.identifier, openSeries(one)])) }),
+    ...(series.length === 0
+      ? {}
+      : { series: new Map(series.map((priceSeries) => [priceSeries.identifier, openSeries(priceSeries)])) }),
   };
 }
 
-const openSeries = (one: SliceTables['series'][number]): PriceSeries => ({
-  ...one,
-  days: Int32Array.from(one.days),
-  closes: Float64Array.from(one.closes),
+const openSeries = (priceSeries: SliceTables['series'][number]): PriceSeries => ({
+  ...priceSeries,
+  days: Int32Array.from(priceSeries.days),
+  closes: Float64Array.from(priceSeries.closes),
 });
 
 function createPanels(table: Table, identifiers: readonly string[], dates: Int32Array): Map<string, Float64Array> {
@@ -143,7 +145,7 @@ function createPanels(table: Table, identifiers: readonly string[], dates: Int32
     const [days, keys, ...values] = data.children as Data[];
     const names = keys!.dictionary!.toArray() as unknown as readonly string[];
     const columns = Int32Array.from(names, (name) => columnOf.get(name) ?? -1);
-    const at = Int32Array.from({ length: data.length }, (_, i) => {
+    const sourcePositions = Int32Array.from({ length: data.length }, (_, i) => {
       const [row, column] = [rowOf.get((days!.values as Int32Array)[i]!), columns[(keys!.values as Int32Array)[i]!]];
       if (row === undefined || column === undefined || column < 0)
         throw new Error(`row ${i + 1} of market.arrow names no date or security of tables.json`);
@@ -153,7 +155,8 @@ function createPanels(table: Table, identifiers: readonly string[], dates: Int32
       const panel = fields.get(name)!;
       const column = values[f]!;
       const numbers = column.values as Float64Array;
-      for (let i = 0; i < at.length; i++) if (column.nullCount === 0 || column.getValid(i)) panel[at[i]!] = numbers[i]!;
+      for (let i = 0; i < sourcePositions.length; i++)
+        if (column.nullCount === 0 || column.getValid(i)) panel[sourcePositions[i]!] = numbers[i]!;
     });
   }
   return fields;

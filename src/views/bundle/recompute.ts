@@ -66,13 +66,13 @@ export function findDifferingCloses(
   entries: Iterable<PublicationEntry>,
   closes: ClosesView,
 ): readonly DifferingClose[] {
-  const at = new Map(closes.dates.map((date, i) => [date, i]));
+  const rowByDate = new Map(closes.dates.map((date, i) => [date, i]));
   const standing = new Map<string, PublicationEntry>();
   for (const entry of entries) standing.set(entry.date, entry);
   return [...standing.values()]
     .toSorted((a, b) => (a.date < b.date ? -1 : 1))
     .flatMap((entry): DifferingClose[] => {
-      const i = at.get(entry.date);
+      const i = rowByDate.get(entry.date);
       if (i === undefined) return [{ date: entry.date, member: 'date', published: entry.date, recomputed: null }];
       const member = COMPARED.find((name) => !Object.is(entry[name], closes[name][i]));
       if (member === undefined) return [];

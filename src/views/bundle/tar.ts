@@ -23,8 +23,8 @@ export function* createTarParts(members: readonly TarMember[]): Generator<Uint8A
   for (const { name, bytes } of members) {
     yield createHeader(name, bytes.length);
     if (bytes.length > 0) yield bytes;
-    const rest = bytes.length % RECORD;
-    if (rest > 0) yield new Uint8Array(RECORD - rest);
+    const remainder = bytes.length % RECORD;
+    if (remainder > 0) yield new Uint8Array(RECORD - remainder);
   }
   yield new Uint8Array(2 * RECORD);
 }

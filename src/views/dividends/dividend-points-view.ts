@@ -33,15 +33,15 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
   const level = readLevels(columns);
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
   const points = isStored ? listStoredPoints(columns) : sumPointsByDate(columns, level, input.paid);
-  const shown = [...points.keys()].filter((at) => at >= from && at <= to);
-  const getPointsAt = (at: number): DividendPoints => points.get(at)!;
+  const shownPositions = [...points.keys()].filter((position) => position >= from && position <= to);
+  const getPointsAt = (position: number): DividendPoints => points.get(position)!;
   const years = new Map<number, DividendPoints>();
-  for (const at of shown) {
-    const { year } = toCivilDate(days[at]!);
-    years.set(year, sumOf([years.get(year) ?? NO_POINTS, getPointsAt(at)]));
+  for (const position of shownPositions) {
+    const { year } = toCivilDate(days[position]!);
+    years.set(year, sumOf([years.get(year) ?? NO_POINTS, getPointsAt(position)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
-  const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(getPointsAt));
+  const trailing = sumOf([...points.keys()].filter((position) => days[position]! > yearBefore).map(getPointsAt));
   const toCome = createComingRows(columns, level[last]!, input.toCome);
   const coming = sumOf(toCome);
   return {
@@ -50,9 +50,9 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
     withholding_tax: getTax(columns),
     as_of: formatDay(days[last]!),
     level: level[last]!,
-    dates: shown.map((at) => formatDay(days[at]!)),
-    points: shown.map((at) => getPointsAt(at).points),
-    net_points: shown.map((at) => getPointsAt(at).net_points),
+    dates: shownPositions.map((position) => formatDay(days[position]!)),
+    points: shownPositions.map((position) => getPointsAt(position).points),
+    net_points: shownPositions.map((position) => getPointsAt(position).net_points),
     years: [...years].map(([year, sum]) => ({ year, ...sum })),
     trailing: { ...trailing, yield: trailing.points / level[last]! },
     announced: {
@@ -70,13 +70,19 @@ const NO_POINTS: DividendPoints = { points: 0, net_points: 0 };
 
 function sumOf(all: readonly DividendPoints[]): DividendPoints {
   return all.reduce(
-    (sum, one) => ({ points: sum.points + one.points, net_points: sum.net_points + one.net_points }),
+    (sum, pointsOfDay) => ({
+      points: sum.points + pointsOfDay.points,
+      net_points: sum.net_points + pointsOfDay.net_points,
+    }),
     NO_POINTS,
   );
 }
 
-function createPoints(points: number, of: { readonly weight: number; readonly withheld: number }): DividendPoints {
-  return { points, net_points: points * computeReinvestment('net', of) };
+function createPoints(
+  points: number,
+  dividend: { readonly weight: number; readonly withheld: number },
+): DividendPoints {
+  return { points, net_points: points * computeReinvestment('net', dividend) };
 }
 
 function getTax({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
@@ -109,8 +115,10 @@ function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64'
 function listStoredPoints(columns: RunColumns): Map<number, DividendPoints> {
   const points = readIndexValues(columns, 'dividendPoints');
   const net = readIndexValues(columns, 'netDividendPoints');
-  const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));
-  return new Map(dated.map((at) => [at, { points: points[at]!, net_points: net[at]! }]));
+  const dated = [...points.keys()].filter(
+    (position) => position > 0 && (points[position] !== 0 || net[position] !== 0),
+  );
+  return new Map(dated.map((position) => [position, { points: points[position]!, net_points: net[position]! }]));
 }
 
 /** Computes the dividend points by position of the date, in ascending order. */
@@ -121,18 +129,21 @@ function sumPointsByDate(
 ): Map<number, DividendPoints> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');
-  const places = new Map(names.map((name, place) => [name, place]));
+  const columnByName = new Map(names.map((name, position) => [name, position]));
   const weights = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const points = new Map<number, DividendPoints>();
   for (const { identifier, day, fraction, withheld } of paid) {
-    const at = findFirstAtLeast(days, day);
-    const place = places.get(identifier);
-    if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
-    const weight = weights.at(at - 1)[place]!;
+    const session = findFirstAtLeast(days, day);
+    const column = columnByName.get(identifier);
+    if (session === 0 || session === days.length || days[session] !== day || column === undefined) continue;
+    const weight = weights.at(session - 1)[column]!;
     if (weight === 0) continue;
     points.set(
-      at,
-      sumOf([points.get(at) ?? NO_POINTS, createPoints(weight * level[at - 1]! * fraction, { weight, withheld })]),
+      session,
+      sumOf([
+        points.get(session) ?? NO_POINTS,
+        createPoints(weight * level[session - 1]! * fraction, { weight, withheld }),
+      ]),
     );
   }
   return points;
@@ -143,8 +154,8 @@ type ComingRow = DividendPointsView['announced']['dividends'][number];
 function createComingRows(columns: RunColumns, level: number, toCome: readonly DividendFraction[]): ComingRow[] {
   const { names, has_index_weights: hasOwn } = columns.header;
   const last = columns.i32('days').length - 1;
-  const held = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);
-  const weightOf = new Map(names.map((name, place) => [name, held[place]!]));
+  const weights = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);
+  const weightOf = new Map(names.map((name, position) => [name, weights[position]!]));
   const rows = toCome.flatMap(
     ({ identifier, exDay, dividend, fraction, withheld, status, announcedDay }): ComingRow[] => {
       const weight = weightOf.get(identifier) ?? 0;

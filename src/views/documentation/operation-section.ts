@@ -28,12 +28,12 @@ function renderScope({ security }: Operation): Markup {
 
 function renderParameters({ parameters }: Operation): Markup {
   if (parameters.length === 0) return NO_MARKUP;
-  const rows = parameters.map(({ name, in: place, required, schema, description }) =>
+  const rows = parameters.map(({ name, in: location, required, schema, description }) =>
     renderFieldRow(
-      place === 'header' ? `${name}:` : name,
+      location === 'header' ? `${name}:` : name,
       schema,
       required,
-      description ?? (place === 'path' ? 'In the path.' : undefined),
+      description ?? (location === 'path' ? 'In the path.' : undefined),
     ),
   );
   return createMarkup`<h4>Parameters</h4><table class="fields"><tbody>${rows}</tbody></table>`;

@@ -78,13 +78,13 @@ export interface ExampleRequest {
 /**
  * Returns the example request of an operation: the path with parameters filled in, the required query parameters and
  * the example body.
- * @param known values that replace examples, by parameter name
+ * @param knownExamples values that replace examples, by parameter name
  */
 export function createExampleRequest(
   operation: Operation,
-  known: Readonly<Record<string, string>> = {},
+  knownExamples: Readonly<Record<string, string>> = {},
 ): ExampleRequest {
-  const examples = new Map(operation.parameters.map(({ name, example }) => [name, known[name] ?? example]));
+  const examples = new Map(operation.parameters.map(({ name, example }) => [name, knownExamples[name] ?? example]));
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(examples.get(name))).replaceAll('%3A', ':'),
   );

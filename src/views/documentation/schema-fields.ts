@@ -80,8 +80,9 @@ export function renderComponentLink(ref: string): Markup {
 
 /** Describes the values that a field accepts. */
 function describeBounds(schema: JsonSchema): Markup[] {
-  const shown = listAlternatives(schema).find(({ type }) => type !== 'null') ?? schema;
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;
+  const alternative = listAlternatives(schema).find(({ type }) => type !== 'null') ?? schema;
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } =
+    alternative;
   const range = [describeLowerBound(minimum, exclusiveMinimum), describeUpperBound(maximum, exclusiveMaximum)].filter(
     (text) => text !== undefined,
   );
@@ -105,9 +106,9 @@ function formatFigure(value: unknown): string {
   return typeof value === 'number' && value >= 1e9 ? value.toExponential().replace('+', '') : String(value);
 }
 
-function describeCount(what: string, least: unknown, most: unknown): string[] {
+function describeCount(unit: string, least: unknown, most: unknown): string[] {
   if (least === undefined && most === undefined) return [];
   if (least === undefined || most === undefined)
-    return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${what}`];
-  return [`${String(least)} to ${String(most)} ${what}`];
+    return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${unit}`];
+  return [`${String(least)} to ${String(most)} ${unit}`];
 }

@@ -50,8 +50,9 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
     fx: computeColumn((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };
   const weights = computeColumn((k) => composition.weights[k]!);
-  const held = weights.findIndex((weight) => weight !== 0);
-  const money = held < 0 ? 0 : (file.shares[held]! * file.price[held]! * file.fx[held]!) / weights[held]!;
+  const firstHeld = weights.findIndex((weight) => weight !== 0);
+  const money =
+    firstHeld < 0 ? 0 : (file.shares[firstHeld]! * file.price[firstHeld]! * file.fx[firstHeld]!) / weights[firstHeld]!;
   return addCash(file, computeUninvestedCash(weights, money), document.currency);
 }
 

@@ -178,9 +178,9 @@ function createTexts({ codes, texts: list }: TextValues, length: number): Data<U
   return data;
 }
 
-function areSame(one: Int32Array, other: Int32Array, length: number): boolean {
-  if (one.length !== length) return false;
-  for (let row = 0; row < length; row++) if (one[row] !== other[row]) return false;
+function areSame(codes: Int32Array, other: Int32Array, length: number): boolean {
+  if (codes.length !== length) return false;
+  for (let row = 0; row < length; row++) if (codes[row] !== other[row]) return false;
   return true;
 }
 
@@ -194,14 +194,14 @@ function createTextData({ lengths, starts, words }: EncodedTexts, codes: Int32Ar
   }
   // Whole words are written, so each text may overwrite up to three bytes after its end, which the next text then
   // overwrites.
-  const room = new DataView(new ArrayBuffer(end + WORD_BYTES));
+  const frame = new DataView(new ArrayBuffer(end + WORD_BYTES));
   for (let row = 0; row < length; row++) {
     const code = codes[row]!;
     if (code < 0) continue;
     const stop = valueOffsets[row + 1]!;
     for (let offset = valueOffsets[row]!, word = starts[code]!; offset < stop; offset += WORD_BYTES)
-      room.setUint32(offset, words[word++]!, true);
+      frame.setUint32(offset, words[word++]!, true);
   }
-  const data = new Uint8Array(room.buffer, 0, end);
+  const data = new Uint8Array(frame.buffer, 0, end);
   return makeData({ type: new Utf8(), length, valueOffsets, data, ...createValidity(codes, length, -1) });
 }

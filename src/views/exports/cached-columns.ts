@@ -12,16 +12,16 @@ export function findCachedColumns(
   make: () => readonly Float64Array[],
 ): readonly Float64Array[] {
   const figures = keep?.(null) ?? createUncached;
-  const what = ['export', table, window.start, window.end];
-  const rows = figures([...what, 'rows'], { width: 1, dates: 1 });
+  const cacheKey = ['export', table, window.start, window.end];
+  const rows = figures([...cacheKey, 'rows'], { width: 1, dates: 1 });
   if (rows.known[0] === 1) {
     const count = rows.values[0]!;
-    const result = figures(what, computeSize(count, width));
+    const result = figures(cacheKey, computeSize(count, width));
     if (result.known[0] === 1) return listColumns(result, count, width);
   }
   const outcome = make();
   const count = outcome[0]!.length;
-  const { values, known } = figures(what, computeSize(count, width));
+  const { values, known } = figures(cacheKey, computeSize(count, width));
   outcome.forEach((column, c) => values.set(column, c * count));
   known[0] = 1;
   rows.values[0] = count;

@@ -39,15 +39,15 @@ export interface SessionFile extends IndexFile {
  */
 export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
-  const at = computePosition(run, asOf);
-  const close = { ...readDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
-  if (at === 0 || !run.sharesAreKept) {
-    const after = { ...close, divisor: run.divisor[at]!, shares: computeSharesAfter(run, at) };
-    return appendCash(after, computeCashAfter(run, at), columns);
+  const position = computePosition(run, asOf);
+  const close = { ...readDay(run, position), price: readPricesAt(run, position), fx: readRatesAt(run, position) };
+  if (position === 0 || !run.sharesAreKept) {
+    const after = { ...close, divisor: run.divisor[position]!, shares: computeSharesAfter(run, position) };
+    return appendCash(after, computeCashAfter(run, position), columns);
   }
-  const { shares, divisor, cash } = openIndexAt(run, at, market); // Cash of an index without an overlay earns no interest.
+  const { shares, divisor, cash } = openIndexAt(run, position, market); // Cash of an index without an overlay earns no interest.
   const file = { ...close, shares, divisor, cash };
-  return appendCash({ ...file, price: computeValuationPrices(run, at, file) }, cash, columns);
+  return appendCash({ ...file, price: computeValuationPrices(run, position, file) }, cash, columns);
 }
 
 /**
@@ -66,9 +66,9 @@ export function findFileDay(columns: RunColumns, asOf: string | null): Day {
  */
 export function createOpeningFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
-  const at = computePosition(run, asOf);
-  if (at > 0) {
-    const { cash, ...file } = openIndexAt(run, at, market);
+  const position = computePosition(run, asOf);
+  if (position > 0) {
+    const { cash, ...file } = openIndexAt(run, position, market);
     return appendCash(file, cash, columns);
   }
   const first = formatDay(run.days[0]!);
@@ -116,42 +116,42 @@ function readRun(columns: RunColumns): RunReader {
   };
 }
 
-const readDay = ({ days, columns, variant }: RunReader, at: number) => ({
-  day: days[at]!,
+const readDay = ({ days, columns, variant }: RunReader, position: number) => ({
+  day: days[position]!,
   names: columns.header.names,
   variant,
 });
 
 function computePosition({ days }: RunReader, asOf: string | null): number {
-  const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
-  if (at >= 0) return at;
+  const position = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
+  if (position >= 0) return position;
   const message = `${asOf} is before the first session of the run, ${formatDay(days[0]!)}.`;
   throw new Refusal('NO_DATA_AT_DATE', message);
 }
 
 /** Returns the weights after a close and its trades, [H]. */
-function readWeightsAfter({ columns }: RunReader, at: number): Float64Array {
+function readWeightsAfter({ columns }: RunReader, position: number): Float64Array {
   const { names, has_index_weights: isSeparate } = columns.header;
   const H = names.length;
-  return columns.f64(isSeparate ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
+  return columns.f64(isSeparate ? 'indexWeights' : 'weights', position * H, (position + 1) * H);
 }
 
 /** Returns the market value of an index after a close, including cash. */
-const computeMarketValueAt = ({ level, divisor, exact }: RunReader, at: number): number =>
-  level[at]! * divisor[at]! * (exact?.[at] ?? 1);
+const computeMarketValueAt = ({ level, divisor, exact }: RunReader, position: number): number =>
+  level[position]! * divisor[position]! * (exact?.[position] ?? 1);
 
 /** Maximum rounding error of a sum of weights. */
 const WEIGHT_NOISE = 1e-9;
 
 /** Returns the cash after a close and its trades; negative if money is borrowed. */
-function computeCashAfter(run: RunReader, at: number): number {
-  return computeUninvestedCash(readWeightsAfter(run, at), computeMarketValueAt(run, at));
+function computeCashAfter(run: RunReader, position: number): number {
+  return computeUninvestedCash(readWeightsAfter(run, position), computeMarketValueAt(run, position));
 }
 
 /** Returns the part of a market value that is not invested. */
 export function computeUninvestedCash(weights: Float64Array, money: number): number {
-  const left = 1 - weights.reduce((sum, weight) => sum + weight, 0);
-  return Math.abs(left) < WEIGHT_NOISE ? 0 : left * money;
+  const cashWeight = 1 - weights.reduce((sum, weight) => sum + weight, 0);
+  return Math.abs(cashWeight) < WEIGHT_NOISE ? 0 : cashWeight * money;
 }
 
 /** Adds cash to a file as an entry with the price 1 in the currency of the index. */
@@ -172,12 +172,12 @@ const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunC
   addCash(file, cash, header.currency);
 
 /** Returns the index shares after a close and its trades. */
-function computeSharesAfter(run: RunReader, at: number): Float64Array {
+function computeSharesAfter(run: RunReader, position: number): Float64Array {
   const { header } = run.columns;
-  const money = computeMarketValueAt(run, at);
-  const [price, fx] = [readPricesAt(run, at), readRatesAt(run, at)];
-  const { shares: decimals } = findRunSettings(header, run.days[at]! + 1).rounding;
-  return readWeightsAfter(run, at).map((weight, i) => {
+  const money = computeMarketValueAt(run, position);
+  const [price, fx] = [readPricesAt(run, position), readRatesAt(run, position)];
+  const { shares: decimals } = findRunSettings(header, run.days[position]! + 1).rounding;
+  return readWeightsAfter(run, position).map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
@@ -202,45 +202,45 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  * Returns the index after the previous close, with the changes of share counts and the corporate actions of the session
  * applied.
  */
-function openIndexAt(run: RunReader, at: number, market: MarketData | null): CashFile {
+function openIndexAt(run: RunReader, row: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
-  const { treatment, rounding } = findRunSettings(header, run.days[at]!);
+  const { treatment, rounding } = findRunSettings(header, run.days[row]!);
   const terms = readRunShareTerms(treatment);
-  const [shares, price, fx] = [computeSharesAfter(run, at - 1), readPricesAt(run, at - 1), readRatesAt(run, at - 1)];
-  const cash = computeCashAfter(run, at - 1);
+  const [shares, price, fx] = [computeSharesAfter(run, row - 1), readPricesAt(run, row - 1), readRatesAt(run, row - 1)];
+  const cash = computeCashAfter(run, row - 1);
   const before = computeMarketValue(shares, price, fx) + cash;
   let after = before;
   for (const { name, at: t, factor } of run.counts) {
-    if (t !== at || shares[name] === 0) continue;
-    const kept = shares[name]! * factor;
-    const changed = areRounded(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
+    if (t !== row || shares[name] === 0) continue;
+    const keptShares = shares[name]! * factor;
+    const changed = areRounded(shares[name]!, rounding.shares) ? roundValue(keptShares, rounding.shares) : keptShares;
     after += (changed - shares[name]!) * price[name]! * fx[name]!;
     shares[name] = changed;
   }
-  const children = getChildren(run, { at, shares }, market);
+  const children = getChildren(run, { at: row, shares }, market);
   for (const { name, at: t, effect } of run.effects) {
-    if (t !== at || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
+    if (t !== row || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
     const close = price[name]!;
     after += shares[name]! * close * fx[name]! * (computeOpeningFactor(effect, close, terms) - 1);
-    const kept = shares[name]! * computeShareFactor(effect, close, terms);
-    shares[name] = areRounded(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
-    after += (shares[name]! - kept) * adjustClose(effect, close) * fx[name]!;
+    const keptShares = shares[name]! * computeShareFactor(effect, close, terms);
+    shares[name] = areRounded(shares[name]!, rounding.shares) ? roundValue(keptShares, rounding.shares) : keptShares;
+    after += (shares[name]! - keptShares) * adjustClose(effect, close) * fx[name]!;
     price[name] = adjustClose(effect, close);
   }
   for (const [name, held] of children) {
     shares[name] = held;
     price[name] = 0;
   }
-  const exact = (run.divisor[at - 1]! * after) / before;
+  const exact = (run.divisor[row - 1]! * after) / before;
   const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
-  return { ...readDay(run, at), divisor, shares, price, fx, cash };
+  return { ...readDay(run, row), divisor, shares, price, fx, cash };
 }
 
 const roundValue = (value: number, decimals: number | undefined): number =>
   decimals === undefined ? value : roundHalfAwayFromZero(Number(value.toPrecision(13)), decimals);
 
 function computeMarketValue(shares: Float64Array, price: Float64Array, fx: Float64Array): number {
-  return shares.reduce((sum, held, i) => (held === 0 ? sum : sum + held * price[i]! * fx[i]!), 0);
+  return shares.reduce((sum, count, i) => (count === 0 ? sum : sum + count * price[i]! * fx[i]!), 0);
 }
 
 /** A file with its cash as a separate field. */
@@ -263,7 +263,7 @@ function getChildren(
   const children = new Map<number, number>();
   const { names, treatment } = columns.header;
   if (market === null || treatment.spin_offs === 'ignore') return children;
-  const placeOf = new Map(names.map((name, place) => [name, place]));
+  const placeOf = new Map(names.map((name, position) => [name, position]));
   for (const { type, status, identifier, related, exDay, value } of market.actions) {
     if (type !== 'SPIN_OFF' || status === 'cancelled' || exDay <= days[at - 1]! || exDay > days[at]!) continue;
     const parent = placeOf.get(identifier);
@@ -277,16 +277,16 @@ function getChildren(
 /**
  * Returns the prices at which the holdings are valued on a session. Securities that leave are valued at their proceeds.
  */
-function computeValuationPrices(run: RunReader, at: number, file: CashFile): Float64Array {
+function computeValuationPrices(run: RunReader, position: number, file: CashFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
-  if (header.has_index_weights) return computeSettlementPrices(run, at, file);
+  if (header.has_index_weights) return computeSettlementPrices(run, position, file);
   const { shares, divisor, price, fx } = file;
-  const event = columns.i32('eventAt').indexOf(at);
+  const event = columns.i32('eventAt').indexOf(position);
   if (event < 0) return price;
   const H = header.names.length;
   const before = columns.f64('before', event * H, (event + 1) * H);
-  const money = run.level[at]! * divisor;
+  const money = run.level[position]! * divisor;
   return price.map((close, i) => {
     if (shares[i] === 0 || before[i] === 0) return close;
     const implied = (before[i]! * money) / (shares[i]! * fx[i]!);
@@ -300,34 +300,34 @@ function computeValuationPrices(run: RunReader, at: number, file: CashFile): Flo
  */
 function computeSettlementPrices(
   run: RunReader,
-  at: number,
+  position: number,
   { shares, divisor, price, fx, cash }: CashFile,
 ): Float64Array {
-  const money = run.level[at]! * divisor;
-  const lacking = money - cash - computeMarketValue(shares, price, fx);
-  if (!(Math.abs(lacking / money) > OTHER_PRICE)) return price;
-  const closes = run.columns.f64('price', at * shares.length, (at + 1) * shares.length);
-  const after = computeSharesAfter(run, at);
-  const isLeft = shares.map((held, i) => (held !== 0 && after[i] === 0 ? 1 : 0));
+  const money = run.level[position]! * divisor;
+  const missingCash = money - cash - computeMarketValue(shares, price, fx);
+  if (!(Math.abs(missingCash / money) > OTHER_PRICE)) return price;
+  const closes = run.columns.f64('price', position * shares.length, (position + 1) * shares.length);
+  const after = computeSharesAfter(run, position);
+  const isLeft = shares.map((count, i) => (count !== 0 && after[i] === 0 ? 1 : 0));
   const isEnded = isLeft.map((left, i) => (Number.isNaN(closes[i]!) ? left : 0));
   const isPaid = isEnded.includes(1) ? isEnded : isLeft; // only securities without a close, because a review may sell other securities at the same close
   const value = computeMarketValue(
-    shares.map((held, i) => held * isPaid[i]!),
+    shares.map((count, i) => count * isPaid[i]!),
     price,
     fx,
   );
-  return value === 0 ? price : price.map((close, i) => (isPaid[i] === 1 ? close * (1 + lacking / value) : close));
+  return value === 0 ? price : price.map((close, i) => (isPaid[i] === 1 ? close * (1 + missingCash / value) : close));
 }
 
 /** Relative difference of the market value above which leaving securities are not valued at their closes. */
 const OTHER_PRICE = 1e-9;
 
 /** Returns the last closes on or before a session, on the share basis of the session; NaN if the run contains none. */
-function readPricesAt({ columns, effects }: RunReader, at: number): Float64Array {
+function readPricesAt({ columns, effects }: RunReader, position: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);
   const seenAt = new Int32Array(H).fill(-1);
-  for (let t = at, missing = H; t >= 0 && missing > 0; t--) {
+  for (let t = position, missing = H; t >= 0 && missing > 0; t--) {
     const closes = columns.f64('price', t * H, (t + 1) * H);
     for (let i = 0; i < H; i++) {
       if (seenAt[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
@@ -337,14 +337,14 @@ function readPricesAt({ columns, effects }: RunReader, at: number): Float64Array
     }
   }
   for (const { name, at: t, effect } of effects)
-    if (t <= at && seenAt[name]! >= 0 && t > seenAt[name]!) price[name] = adjustClose(effect, price[name]!);
+    if (t <= position && seenAt[name]! >= 0 && t > seenAt[name]!) price[name] = adjustClose(effect, price[name]!);
   return price;
 }
 
-function readRatesAt({ columns }: RunReader, at: number): Float64Array {
+function readRatesAt({ columns }: RunReader, position: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const fx = new Float64Array(names.length).fill(1);
   for (const [name, row] of Object.entries(foreign))
-    fx[Number(name)] = columns.f64('rates', row * dates + at, row * dates + at + 1)[0]!;
+    fx[Number(name)] = columns.f64('rates', row * dates + position, row * dates + position + 1)[0]!;
   return fx;
 }

@@ -157,18 +157,18 @@ function encodeDays(name: string, values: Int32Array): ParquetColumn {
 function encodeTexts(name: string, rows: number, parts: readonly CountedRows<TextValues>[]): ParquetColumn {
   const texts: string[] = [];
   const codes = new Int32Array(rows);
-  let known: readonly string[] | undefined;
+  let lastTexts: readonly string[] | undefined;
   let codeOf = new Int32Array(0);
   let offset = 0;
-  for (const [{ codes: own, texts: list }, count] of parts) {
-    if (list !== known) {
-      known = list;
+  for (const [{ codes: partCodes, texts: list }, count] of parts) {
+    if (list !== lastTexts) {
+      lastTexts = list;
       codeOf = new Int32Array(list.length).fill(-1);
     }
     for (let row = 0; row < count; row++) {
-      const one = own[row]!;
-      if (one >= 0 && codeOf[one] === -1) codeOf[one] = texts.push(list[one]!) - 1;
-      codes[offset++] = one < 0 ? -1 : codeOf[one]!;
+      const partCode = partCodes[row]!;
+      if (partCode >= 0 && codeOf[partCode] === -1) codeOf[partCode] = texts.push(list[partCode]!) - 1;
+      codes[offset++] = partCode < 0 ? -1 : codeOf[partCode]!;
     }
   }
   return { name, kind: 'coded-text', codes, texts, isOptional: true };

@@ -54,16 +54,17 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
   });
   const tokens = createTokens(syntax);
   const chunks = createChunks(text, tokens);
-  let written = 0;
+  let writtenBytes = 0;
   return {
     raw: (words) => writeText(text, words),
     length: () => drained + text.pending(),
     rows(columns, count) {
       for (let from = 0; from < count;) {
         // The first row starts with other text.
-        const to = written === 0 ? 1 : Math.min(count, from + CHUNK_ROWS);
-        if (written === 0 || !chunks.write(columns, from, to)) writeCells(text, tokens, { columns, from, to, written });
-        written += to - from;
+        const to = writtenBytes === 0 ? 1 : Math.min(count, from + CHUNK_ROWS);
+        if (writtenBytes === 0 || !chunks.write(columns, from, to))
+          writeCells(text, tokens, { columns, from, to, written: writtenBytes });
+        writtenBytes += to - from;
         from = to;
       }
     },
@@ -86,7 +87,7 @@ interface Chunks {
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   let marks: RowMarks | undefined;
   /** Token positions of the texts of a list, by code; 0 for a text without a token. */
-  const places = new Map<readonly string[], Int32Array>();
+  const offsetsByTexts = new Map<readonly string[], Int32Array>();
   let drops = -1;
 
   function begin(): void {
@@ -100,7 +101,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
       end: table.token(end),
       none: table.token(none),
     };
-    places.clear();
+    offsetsByTexts.clear();
   }
 
   /**
@@ -108,14 +109,14 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
    * @returns false if there is no space for another token
    */
   function fillTexts(slot: Int32Array, { codes, texts }: TextValues, { from, to }: Span): boolean {
-    const known = places.get(texts) ?? new Int32Array(texts.length);
-    places.set(texts, known);
+    const offsets = offsetsByTexts.get(texts) ?? new Int32Array(texts.length);
+    offsetsByTexts.set(texts, offsets);
     for (let row = from; row < to; row++) {
       const code = codes[row]!;
-      let place = code < 0 ? marks!.none : known[code]!;
-      if (place === 0) known[code] = place = table.token(tokens.text(texts, code));
-      if (place < 0) return false;
-      slot[row - from] = place;
+      let offset = code < 0 ? marks!.none : offsets[code]!;
+      if (offset === 0) offsets[code] = offset = table.token(tokens.text(texts, code));
+      if (offset < 0) return false;
+      slot[row - from] = offset;
     }
     return true;
   }

@@ -45,10 +45,10 @@ export function createActiveShareMaker(
   ownExposureSide: ExposureSide,
   benchmark: ExposureSide,
 ): FiguresMaker {
-  const places = new Map(ownExposureSide.names.map((name, place) => [name, place]));
-  const placeOf = Int32Array.from(benchmark.names, (name) => places.get(name) ?? -1);
+  const columnByName = new Map(ownExposureSide.names.map((name, position) => [name, position]));
+  const placeOf = Int32Array.from(benchmark.names, (name) => columnByName.get(name) ?? -1);
   const active = new Float64Array(ownExposureSide.names.length);
-  const areSame = placeOf.length === active.length && placeOf.every((place, i) => place === i);
+  const areSame = placeOf.length === active.length && placeOf.every((position, i) => position === i);
   return {
     figures,
     make(date) {
@@ -63,9 +63,9 @@ export function createActiveShareMaker(
 }
 
 /** Computes the active share if both sides have the same securities in the same order. */
-function computeAlignedActiveShare(own: Float64Array, benchmark: Float64Array): number {
+function computeAlignedActiveShare(ownWeights: Float64Array, benchmark: Float64Array): number {
   let sum = 0;
-  for (let i = 0; i < own.length; i++) sum += Math.abs(own[i]! - benchmark[i]!);
+  for (let i = 0; i < ownWeights.length; i++) sum += Math.abs(ownWeights[i]! - benchmark[i]!);
   return sum / 2;
 }
 
@@ -77,8 +77,8 @@ function computeAlignedActiveShare(own: Float64Array, benchmark: Float64Array): 
 function computeActiveShare(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
   let sum = 0;
   for (let i = 0; i < other.length; i++) {
-    const place = placeOf[i]!;
-    if (place >= 0) active[place]! -= other[i]!;
+    const column = placeOf[i]!;
+    if (column >= 0) active[column]! -= other[i]!;
     else sum += Math.abs(other[i]!);
   }
   for (let i = 0; i < active.length; i++) sum += Math.abs(active[i]!);

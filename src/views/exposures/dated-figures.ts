@@ -26,7 +26,7 @@ export interface FiguresSize {
 /**
  * Returns the cached figures for a key of their inputs. Entries may be evicted between views, but not during a view.
  */
-export type FigureCache = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
+export type FigureCache = (key: readonly unknown[], size: FiguresSize) => DatedFigures;
 
 export function createFigures({ width, dates, areWritten = false }: FiguresSize): DatedFigures {
   return { values: new Float64Array(width * dates), known: new Uint8Array(dates), texts: areWritten ? [] : null };
@@ -74,11 +74,11 @@ export function completeFigures(
   const ownAt = own.pass();
   const benchmarkAt = benchmark?.pass() ?? returnNoValues;
   positions.forEach((position, k) => {
-    const lacking = makers.filter(({ figures }) => figures.known[position] === 0);
-    if (lacking.length === 0) return;
+    const unknownMakers = makers.filter(({ figures }) => figures.known[position] === 0);
+    if (unknownMakers.length === 0) return;
     onDate();
     const date: HoldingsOnDate = { at: position, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
-    for (const { figures, make } of lacking) {
+    for (const { figures, make } of unknownMakers) {
       make(date);
       figures.known[position] = 1;
     }

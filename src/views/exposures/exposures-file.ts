@@ -29,26 +29,29 @@ interface Rows {
 
 const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
   groups({ days, groups }) {
-    const of = createDatedRows(days, groups);
+    const rows = createDatedRows(days, groups);
     return {
-      count: of.count,
+      count: rows.count,
       values: {
-        date: of.dates,
-        group: of.labels(groups.map(({ group }) => group)),
-        weight: of.numbers(({ weights }) => weights),
-        benchmark_weight: of.numbers(({ benchmark }) => benchmark),
+        date: rows.dates,
+        group: rows.labels(groups.map(({ group }) => group)),
+        weight: rows.numbers(({ weights }) => weights),
+        benchmark_weight: rows.numbers(({ benchmark }) => benchmark),
       },
     };
   },
   fields({ days, fields }) {
-    const of = createDatedRows(days, fields);
-    const own = Object.entries(FIGURES).map(([name, figure]) => [name, of.numbers((field) => figure(field.own))]);
+    const rows = createDatedRows(days, fields);
+    const ownFigures = Object.entries(FIGURES).map(([name, figure]) => [
+      name,
+      rows.numbers((field) => figure(field.own)),
+    ]);
     const other = Object.entries(FIGURES).map(([name, figure]) => [
       `benchmark_${name}`,
-      of.numbers(({ benchmark }) => benchmark && figure(benchmark)),
+      rows.numbers(({ benchmark }) => benchmark && figure(benchmark)),
     ]);
-    const field = of.labels(fields.map((item) => item.field));
-    return { count: of.count, values: { date: of.dates, field, ...Object.fromEntries([...own, ...other]) } };
+    const field = rows.labels(fields.map((item) => item.field));
+    return { count: rows.count, values: { date: rows.dates, field, ...Object.fromEntries([...ownFigures, ...other]) } };
   },
   concentration({ days, herfindahl, effective, largest, grossEffective, grossLargest, turnover, activeShare }) {
     const active_share = activeShare ?? new Float64Array(days.length).fill(NaN);

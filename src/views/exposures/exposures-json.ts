@@ -14,8 +14,8 @@ import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
 /** Creates a member that is a list of numbers, with null for missing values. */
-function createKnownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
-  return createWrittenMember((json, source) => writeFigure(json, of(source)));
+function createKnownMember<V, S>(readValues: (source: S) => Float64Array): Member<V, S> {
+  return createWrittenMember((json, source) => writeFigure(json, readValues(source)));
 }
 
 function writeItems<S>(json: JsonWriter, items: readonly S[], write: (json: JsonWriter, item: S) => void): void {

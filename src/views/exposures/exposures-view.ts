@@ -104,10 +104,10 @@ export function createExposures(columns: RunColumns, input: ExposuresInput): Exp
   const all = columns.i32('days');
   const span = findDatesWithin(all, input.window);
   const positions = selectReportedDates(all, span, input.interval);
-  const shown = { positions, days: positions.map((position) => all[position]!) };
+  const selection = { positions, days: positions.map((position) => all[position]!) };
   const ownExposureSide = runSide(columns, positions);
-  const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
-  const exposuresQuery: ExposuresQuery = { input, all, shown, sides: { own: ownExposureSide, benchmark } };
+  const benchmark = input.benchmark && input.benchmark.holdings.on(selection.days);
+  const exposuresQuery: ExposuresQuery = { input, all, shown: selection, sides: { own: ownExposureSide, benchmark } };
   const concentration = input.keep(['concentration'], createFigureSize(exposuresQuery, CONCENTRATION_WIDTH));
   const active = benchmark && input.keep(['active share', input.benchmark!.key], createFigureSize(exposuresQuery, 1));
   const makers = [createConcentrationMaker(concentration)];
@@ -117,23 +117,23 @@ export function createExposures(columns: RunColumns, input: ExposuresInput): Exp
     benchmark: findGroups(exposuresQuery, 'benchmark', makers),
   };
   const fields = createFieldReader(exposuresQuery, makers);
-  completeFigures(makers, { own: ownExposureSide, benchmark }, shown, input.onDate);
+  completeFigures(makers, { own: ownExposureSide, benchmark }, selection, input.onDate);
   return {
     indexId: header.run_id,
     by: input.by,
     benchmark: input.benchmark?.id ?? null,
-    days: shown.days,
+    days: selection.days,
     groups: computeWeightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
     fields: fields(),
-    herfindahl: selectShownFigure(concentration, CONCENTRATION.herfindahl, shown),
-    effective: selectShownFigure(concentration, CONCENTRATION.effective, shown),
-    largest: selectShownFigure(concentration, CONCENTRATION.largest, shown),
-    grossEffective: selectShownFigure(concentration, CONCENTRATION.grossEffective, shown),
-    grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, shown),
-    activeShare: active && selectShownFigure(active, 0, shown),
+    herfindahl: selectShownFigure(concentration, CONCENTRATION.herfindahl, selection),
+    effective: selectShownFigure(concentration, CONCENTRATION.effective, selection),
+    largest: selectShownFigure(concentration, CONCENTRATION.largest, selection),
+    grossEffective: selectShownFigure(concentration, CONCENTRATION.grossEffective, selection),
+    grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, selection),
+    activeShare: active && selectShownFigure(active, 0, selection),
     turnover: computeShownTurnover(
       computeTurnover(columns, input.keep(['turnover'], createFigureSize(exposuresQuery, 1))),
-      shown,
+      selection,
       span.from,
     ),
   };
@@ -226,9 +226,9 @@ function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[
 function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let fieldsOfDay: FieldsOfDay | undefined;
-  return (asked, held) => {
-    if (fieldsOfDay === undefined || day !== asked) fieldsOfDay = on(asked, held);
-    day = asked;
+  return (requestedDay, weights) => {
+    if (fieldsOfDay === undefined || day !== requestedDay) fieldsOfDay = on(requestedDay, weights);
+    day = requestedDay;
     return fieldsOfDay;
   };
 }

@@ -16,9 +16,9 @@ export interface FieldReader {
   standsAlone(field: number): boolean;
   /**
    * Reads the data of a day.
-   * @param held weights of the run on the day
+   * @param weights weights of the run on the day
    */
-  on(day: Day, held: Float64Array): FieldsOfDay;
+  on(day: Day, weights: Float64Array): FieldsOfDay;
 }
 
 /** Data of a day, valid until the next day is read. */
@@ -30,7 +30,7 @@ export interface FieldsOfDay {
    * @param field position of the datapoint in `fields`
    * @param out array of at least [n] values, of which the first n are overwritten; NaN if missing
    */
-  values(field: number, held: HeldSecurities, out: Float64Array): void;
+  values(field: number, securities: HeldSecurities, out: Float64Array): void;
 }
 
 export interface HeldSecurities {
@@ -58,7 +58,7 @@ export interface FieldSeries {
 }
 
 /** Returns the data of a day, which is read once for all datapoints. */
-type FieldReaderOnDate = (day: Day, held: Float64Array) => FieldsOfDay;
+type FieldReaderOnDate = (day: Day, weights: Float64Array) => FieldsOfDay;
 
 /** Weighted figures of a datapoint for both sides. A date is read once if both sides hold the same securities. */
 export interface WeightedField {
@@ -85,17 +85,17 @@ export function computeWeightedField(
   const values = engine.room(names);
   const row = engine.room(FIELD_WIDTH);
   let knownOn: Day | undefined;
-  let known: Int32Array | undefined;
+  let knownPositions: Int32Array | undefined;
   return {
     maker: (figures, side) => ({
       figures,
-      make({ at, day, own, [side]: held }) {
+      make({ at, day, own, [side]: sideWeights }) {
         const fieldsOfDay = readOn(day, own);
-        const { columns, weights, count } = fieldsOfDay.held(side, held);
-        if (knownOn !== day || known !== columns) {
+        const { columns, weights, count } = fieldsOfDay.held(side, sideWeights);
+        if (knownOn !== day || knownPositions !== columns) {
           fieldsOfDay.values(field, { columns, weights, count }, values);
           knownOn = day;
-          known = columns;
+          knownPositions = columns;
         }
         engine.weightedPercentiles({ values, weights, count }, shares, row);
         const dates = figures.known.length;

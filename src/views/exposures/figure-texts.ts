@@ -30,8 +30,8 @@ const locationsByValues = new WeakMap<Float64Array, TextLocation>();
  * Marks values so that their text is cached when they are written.
  * @returns the values
  */
-export function cacheText(values: Float64Array, place: TextLocation): Float64Array {
-  locationsByValues.set(values, place);
+export function cacheText(values: Float64Array, location: TextLocation): Float64Array {
+  locationsByValues.set(values, location);
   return values;
 }
 
@@ -40,12 +40,12 @@ export function cacheText(values: Float64Array, place: TextLocation): Float64Arr
  * @throws Refusal NUMERIC_FAILURE
  */
 export function writeFigure(json: JsonWriter, values: Float64Array): void {
-  const place = locationsByValues.get(values);
-  if (place === undefined) {
+  const location = locationsByValues.get(values);
+  if (location === undefined) {
     writeKnown(json, values);
     return;
   }
-  const { texts, figure, first } = place;
+  const { texts, figure, first } = location;
   const end = first + values.length;
   const figureText = texts[figure];
   json.raw('[');
@@ -80,8 +80,8 @@ const COMMA = 44;
 
 /** Returns the offset of the text of a date. */
 function beginOf({ first, bytes, marks }: FigureText, date: number): number {
-  const place = date - first;
-  let position = marks[Math.floor(place / MARKED)]!;
-  for (let commas = place % MARKED; commas > 0; position++) if (bytes[position] === COMMA) commas--;
+  const offset = date - first;
+  let position = marks[Math.floor(offset / MARKED)]!;
+  for (let commas = offset % MARKED; commas > 0; position++) if (bytes[position] === COMMA) commas--;
   return position;
 }

@@ -26,16 +26,16 @@ export interface Holdings {
 
 /**
  * Returns the holdings of the index of a run, or of a strategy.
- * @param shown positions of the reported dates in the run
+ * @param positions positions of the reported dates in the run
  */
-export function runSide(columns: RunColumns, shown: ArrayLike<number>): ExposureSide {
+export function runSide(columns: RunColumns, positions: ArrayLike<number>): ExposureSide {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  const span = { from: shown[0]!, to: shown[shown.length - 1]! };
+  const span = { from: positions[0]!, to: positions[positions.length - 1]! };
   return {
     names: columns.header.names,
     pass() {
       const rows = openPanelRows(columns, block, span);
-      return (k) => rows.at(shown[k]!);
+      return (k) => rows.at(positions[k]!);
     },
   };
 }
@@ -45,13 +45,13 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Exposure
  * @param order positions of the run's securities in the order of the benchmark
  */
 export function openStoredHoldings(columns: RunColumns, order: Int32Array): Holdings {
-  const names = Array.from(order, (place) => columns.header.names[place]!);
-  const isOrdered = order.every((place, i) => place === i);
+  const names = Array.from(order, (position) => columns.header.names[position]!);
+  const isOrdered = order.every((position, i) => position === i);
   return {
     names,
     on(days) {
-      const own = columns.i32('days');
-      const side = runSide(columns, findPositions(days, own, { from: 0, length: own.length }));
+      const runDays = columns.i32('days');
+      const side = runSide(columns, findPositions(days, runDays, { from: 0, length: runDays.length }));
       if (isOrdered) return side;
       return {
         names,

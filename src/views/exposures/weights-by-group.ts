@@ -168,14 +168,14 @@ export function computeWeightsByGroup(
   { dates, groups: most }: { readonly dates: number; readonly groups: number },
 ): GroupWeights[] {
   const totals = getTotals(ownGroupSums);
-  const others = benchmark && getTotals(benchmark);
-  const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
-  const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
+  const benchmarkTotals = benchmark && getTotals(benchmark);
+  const groups = [...new Set([...totals.keys(), ...(benchmarkTotals?.keys() ?? [])])];
+  const ordered = groups.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
   const list = ordered.slice(0, most);
   const labels = ordered.length > list.length ? [...list, OTHERS_NAME] : list;
   const sums = computeSums(ownGroupSums, { dates, listed: list, places: labels.length });
   const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });
-  return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
+  return labels.map((group, position) => ({ group, weights: sums[position]!, benchmark: other && other[position]! }));
 }
 
 /** Returns the sums over all dates, for groups with a weight on any date. */
@@ -195,15 +195,15 @@ interface ReportedGroups {
 
 /** Returns the sums by reported group, [places][dates]. */
 function computeSums(groupSums: GroupSums, { dates, listed, places }: ReportedGroups): Float64Array[] {
-  const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
+  const placeOfGroup = new Map(listed.map((group, position) => [group, position]));
   const groupAt = new Map(groupSums.groups.map((group, g) => [placeOfGroup.get(group), g]));
   const sums = Array.from({ length: places }, () => new Float64Array(dates));
   groupSums.addTo(
     sums,
     Int32Array.from(groupSums.groups, (group) => placeOfGroup.get(group) ?? places - 1),
   );
-  return sums.map((own, place) => {
-    const group = groupAt.get(place);
-    return group === undefined ? own : groupSums.written(own, group);
+  return sums.map((ownSum, position) => {
+    const group = groupAt.get(position);
+    return group === undefined ? ownSum : groupSums.written(ownSum, group);
   });
 }

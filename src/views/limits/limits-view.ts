@@ -81,7 +81,7 @@ function createWatch(
   return watchMeasuredDates(dates!, options); // Exactly one rule is measured if the request has no rows.
 }
 
-function createBreachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {
+function createBreachBody({ row, begin, end, cause, worst }: Breach, dateOf: (position: number) => string) {
   return {
     row,
     begin: dateOf(begin),

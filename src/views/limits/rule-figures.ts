@@ -93,11 +93,11 @@ function fillValues({ values, known }: DatedFigures, measured: MeasuredDate): bo
   let isBreached = false;
   for (const [k, row] of rows.entries()) {
     const value = measured.valueOf(k);
-    const place = 2 * k * known.length + at;
-    values[place] = value;
+    const offset = 2 * k * known.length + at;
+    values[offset] = value;
     if (isWithin(row, value)) continue;
     isBreached = true;
-    values[place + known.length] = CAUSES.indexOf(measured.causeOf(k));
+    values[offset + known.length] = CAUSES.indexOf(measured.causeOf(k));
   }
   known[at] = 1;
   return isBreached;

@@ -14,9 +14,9 @@ export interface WatchedDates {
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
   /**
    * Returns the limits in force at a close.
-   * @param held 1 for securities held on any date up to the close, [H]
+   * @param isHeld 1 for securities held on any date up to the close, [H]
    */
-  rowsOn(day: Day, held: Uint8Array): readonly LimitRow[];
+  rowsOn(day: Day, isHeld: Uint8Array): readonly LimitRow[];
 }
 
 /** Yields the closes of a run up to a position. The holdings of a close are valid until the next close is requested. */
@@ -29,8 +29,8 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
   const before = openPanelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
   const holdings = sumByIssuer(header.names.length);
-  const earlier = sumByIssuer(header.names.length);
-  const held = new Uint8Array(header.names.length);
+  const sumEarlier = sumByIssuer(header.names.length);
+  const isHeld = new Uint8Array(header.names.length);
   const previous = new Float64Array(header.names.length);
   const level = columns.f64('level');
   let event = 0;
@@ -40,18 +40,18 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
     const kind = rebalances.has(position) ? ('rebalance' as const) : isEvent ? ('action' as const) : null;
     const issuers = input.issuersOn?.(days[position]!) ?? null;
     const close = weights.at(position);
-    for (let name = 0; name < held.length; name++) if (close[name] !== 0) held[name] = 1;
+    for (let name = 0; name < isHeld.length; name++) if (close[name] !== 0) isHeld[name] = 1;
     // Weights before trades are stored for the portfolio, but not for an index that is stored next to it.
     let drifted = isEvent && !header.has_index_weights && position > 0 ? before.at(event) : null;
     if (drifted !== null && kind === 'action')
       drifted = removeExits(drifted, { previous, close, growth: level[position]! / level[position - 1]! });
     yield {
       at: position,
-      rows: input.rowsOn(days[position]!, held),
+      rows: input.rowsOn(days[position]!, isHeld),
       holdings: holdings(close, issuers),
       event: kind && {
         kind,
-        before: drifted && earlier(drifted, issuers),
+        before: drifted && sumEarlier(drifted, issuers),
       },
     };
     previous.set(close);
@@ -72,7 +72,9 @@ interface Around {
  * its proceeds.
  */
 function removeExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
-  const own = drifted.map((weight, name) => (weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight));
-  const total = own.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);
-  return own.map((weight) => weight / total);
+  const ownWeights = drifted.map((weight, name) =>
+    weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight,
+  );
+  const total = ownWeights.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);
+  return ownWeights.map((weight) => weight / total);
 }

@@ -86,8 +86,8 @@ export function watchRules(
 ): WatchedRule[] {
   const issuers = market?.reference.columns.includes(by) === true ? listIssuerSpells(market, by) : null;
   const issuersOn = issuers && createGroupsByDay(columns.header.names, issuers);
-  const named = issuers === null ? { by: OWN_ISSUERS, keep: keep?.(null) } : { by, keep: keep?.(market) };
-  const span = { issuersOn, ...named, from, to, withDistances };
+  const issuerNames = issuers === null ? { by: OWN_ISSUERS, keep: keep?.(null) } : { by, keep: keep?.(market) };
+  const span = { issuersOn, ...issuerNames, from, to, withDistances };
   return measureRules(columns, LIMIT_RULE_NAMES, span).map((dates, k) => ({
     rule: LIMIT_RULE_NAMES[k]!,
     ...watchMeasuredDates(dates, { from, withDistances }),

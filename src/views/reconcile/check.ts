@@ -42,11 +42,11 @@ export function createFurthest(): Furthest {
   let distance = -1;
   return {
     note(a, b) {
-      const apart = Math.abs(a - b);
-      if (apart <= distance) return;
+      const difference = Math.abs(a - b);
+      if (difference <= distance) return;
       left = a;
       right = b;
-      distance = apart === apart ? apart : Infinity;
+      distance = difference === difference ? difference : Infinity;
     },
     distance: () => distance,
     sides: () => ({ left, right }),

@@ -114,7 +114,7 @@ export interface RunFigures {
   /** Returns the latest rebalance as orders for a portfolio that held the index; null for an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
   /** Returns the results of scenarios for the holdings on the last date. */
-  scenarios(asked: readonly Scenario[]): readonly ScenarioResult[] | Missing;
+  scenarios(requestedScenarios: readonly Scenario[]): readonly ScenarioResult[] | Missing;
   /** Returns the latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
   /**
@@ -208,7 +208,8 @@ export function createRunFigures({
     breaches: callOnce(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
     dividendPoints: callOnce(() => ('missing' in market ? market : runDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : computeRebalanceOrders(columns, market, aum)),
-    scenarios: (asked) => ('missing' in market ? market : runScenarios(columns, market, asked)),
+    scenarios: (requestedScenarios) =>
+      'missing' in market ? market : runScenarios(columns, market, requestedScenarios),
     rebalances: (limit) => listLatestRebalances(columns, limit),
     attribution,
     risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, constituents()))),

@@ -73,7 +73,7 @@ export function computeRebalanceOrders(
     const name = readSecurityAsKnown({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
     return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
   });
-  const cash = names.reduce((rest, { held, price }) => rest - held * price, aum);
+  const cash = names.reduce((uninvested, { held, price }) => uninvested - held * price, aum);
   const holdings = names
     .filter(({ held }) => held !== 0)
     .map(({ identifier, held }) => ({ identifier, shares: held, value: null }));
@@ -99,10 +99,14 @@ export interface ScenarioResult {
 const PROXIES = 'SECTOR';
 
 /** Applies scenarios to the holdings on the last date of a run. */
-export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioResult[] {
+export function runScenarios(
+  columns: RunColumns,
+  sm: SessionMarket,
+  requestedScenarios: readonly Scenario[],
+): ScenarioResult[] {
   const { header } = columns;
   const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: PROXIES });
-  return asked.map((scenario): ScenarioResult => {
+  return requestedScenarios.map((scenario): ScenarioResult => {
     const { name } = scenario;
     try {
       return { name, found: computeScenario(market, scenario, { by: PROXIES, path: name }) };

@@ -58,7 +58,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(toPath('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
     const { status, err } = await ask(['import', toPath('unsure'), '--inspect']);
     expect(status).toBe(64);
-    expect(err).toContain('--date-format: Days may be written M/D/YYYY or D/M/YYYY');
+    expect(err).toContain('--date-format: Every date fits M/D/YYYY and D/M/YYYY');
     await writeFile(toPath('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
     const output = await ask(['import', toPath('unsure/x.csv'), '--mapping', toPath('said.json')]);
     expect([output.status, output.err]).toEqual([0, '']);
@@ -205,7 +205,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     // A single table without a column name contains closes; the unknown price basis is also reported when the output is
     // a pipe.
     expect(report.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
-    expect(report.err).toContain('--adjustment splits if closes are divided by later splits');
+    expect(report.err).toContain('--adjustment splits if closes are adjusted for later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
     const unsure = [
       { field: 'field', taken: 'CLOSE' },
@@ -263,7 +263,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).not.toContain('--on-duplicate');
     await writeFile(toPath('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // open questions are reported in addition to unreadable files
     const twice = (await ask(words)).err;
-    expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
+    expect(twice).toContain('skips them. --on-duplicate: Rows with the same identifier and date differ');
     await writeFile(toPath('damaged/A.csv'), formatBars('11'));
     const looked = await ask(['inspect', toPath('damaged')]);
     expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
@@ -275,7 +275,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(toPath('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
     const { status, out, err } = await ask(['inspect', toPath('across.csv')]);
     expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
-    expect(err).toContain('Days stand across, in its first row: turn the table');
+    expect(err).toContain('The first row contains dates. Transpose the table');
   });
 
   test('derived dividends are rows of the store', async () => {

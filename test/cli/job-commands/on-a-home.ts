@@ -240,7 +240,7 @@ export function describeOnAHome(): void {
       const { bars, names } = await createVendorFiles();
       const looked = await runOnHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
       const taken =
-        /^divisor (inspect|import): (zero_prices missing: 4 prices are 0|on_duplicate identical: 1 row is of a name and date)/gm;
+        /^divisor (inspect|import): (zero_prices missing: 4 prices are 0|on_duplicate identical: 1 row repeats)/gm;
       expect([looked.status, looked.err.match(taken)?.length]).toEqual([0, 2]);
       const written = JSON.parse(await readFile(toPath('mapping.json'), 'utf8')) as {
         readonly adjustment: string;

@@ -196,16 +196,14 @@ test('a universe of another kind keeps no field of the earlier kind', () => {
   expect(removeInapplicable(members, { kind: 'all' })).toEqual({ kind: 'all' });
 });
 
-test('the risk of a solution states its returns: a stored model, a count, or the window of a derived index', () => {
+test('the risk of a solution has a source: a stored model, a number of returns, or the default number of a derived index', () => {
   const schemas = apiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
-  expect(formatRiskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
-  expect(formatRiskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
-  // The sentence states the default of the contract, whatever the other settings are.
-  const usual = formatRiskWindow(undefined, schemas);
-  expect(usual).toContain(`${LIMITS.DERIVED_RISK_SESSIONS} in a derived index`);
-  expect(usual).toMatch(/^Risk is a forecast from past returns: .*\.$/);
-  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(usual);
-  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(usual);
+  expect(formatRiskWindow('daily', schemas)).toBe('stored model daily');
+  expect(formatRiskWindow({ sessions: 1260 }, schemas)).toBe('last 1,260 returns');
+  const standard = `last ${LIMITS.DERIVED_RISK_SESSIONS} returns`; // default of the contract
+  expect(formatRiskWindow(undefined, schemas)).toBe(standard);
+  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(standard);
+  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(standard);
   expect(formatRiskWindow(undefined, undefined)).toBeNull();
 });
 

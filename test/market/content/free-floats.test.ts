@@ -16,7 +16,7 @@ test('free floats above 1 are one warning, with the first value and their number
       severity: 'warning',
       code: 'OUT_OF_RANGE',
       path: 'market[A 2024-01-03].FREE_FLOAT',
-      message: 'FREE_FLOAT of A is 80 on 2024-01-03; it is a fraction of the shares, at most 1. 2 values are above 1.',
+      message: 'FREE_FLOAT of A is 80 on 2024-01-03; it must be a fraction of at most 1. 2 values are above 1.',
       value: 80,
     },
   ]);

@@ -29,7 +29,7 @@ test.each([
       [
         'warning',
         'GAP_LONG market[2015-03-17]',
-        'The market has no bar of any name on 11 weekdays between 2015-02-27 and 2015-03-17; up to 10 are ordinary.',
+        'The market has no bar on 11 weekdays between 2015-02-27 and 2015-03-17; gaps of more than 10 are unusual.',
       ],
     ],
   ],

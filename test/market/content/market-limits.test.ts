@@ -7,12 +7,12 @@ test.each([
   [
     'more names than are held',
     { dates: 1, identifiers: 50_001, fields: 1 },
-    'The market holds 50001 identifiers; at most 50000 are accepted.',
+    'The market has 50001 identifiers; at most 50000 are accepted.',
   ],
   [
     'more bytes than are held',
     { dates: 10_000_000, identifiers: 1000, fields: 1 },
-    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(findMemoryLimit().panelBytes)} are held.`,
+    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(findMemoryLimit().panelBytes)} are accepted.`,
   ],
 ])('a market of %s is refused with both numbers', (_what, shape, message) => {
   const problems = createProblems();

@@ -37,5 +37,5 @@ test('an appended action with another amount than the held one of its date is re
   const added = await readContent('A,DIVIDEND,0.1,2024-01-02,paid', 'A,DIVIDEND,0.6,2024-01-02,paid');
   expect(mergeContents(await readContent(...HELD_ROWS), added, problems)).toBeUndefined();
   expect(formatFindingPaths(problems.findings())).toEqual(['DUPLICATE_KEY corporate_actions[A 2024-01-02]']);
-  expect(problems.findings()[0]!.message).toMatch(/value 0\.5; the added rows have 0\.6/);
+  expect(problems.findings()[0]!.message).toMatch(/is 0\.5 in the store and 0\.6 in the added rows/);
 });

@@ -33,7 +33,8 @@ test('a date with bars of 2 of 20 names is partial, with how many lack one and w
       severity: 'warning',
       code: 'PARTIAL_DATE',
       path: 'market[2021-01-04]',
-      message: 'Bars of 2 of 20 names on 2021-01-04: 18 that traded shortly before have none (N03, N04, N05 and more).',
+      message:
+        '2 of 20 securities have a bar on 2021-01-04. 18 that traded shortly before have none (N03, N04, N05 and more).',
       count: 18,
       places: NAMES.slice(2),
     },

@@ -133,10 +133,10 @@ describe('history that a refresh without full leaves out', () => {
     const [columns, ofA, ofB, ofC] = report.findings.map(({ message }) => message);
     expect(columns).toMatch(/up to 2024-01-03 in 1 column .*OPEN.*full: true/);
     expect(ofA).toMatch(
-      /1 changed bar \(VOLUME on 2024-01-02 1 in the store, 9 in the source\).*1 later bar held back.*full: true/,
+      /1 changed bar \(VOLUME on 2024-01-02 1 in the store, 9 in the source\).*1 later bar was not added.*full: true/,
     );
     expect(ofB).toMatch(/1 removed bar \(CLOSE on 2024-01-02 20 in the store, none in the source;/);
-    expect(ofC).toMatch(/1 added bar .*1 later bar held back/);
+    expect(ofC).toMatch(/1 added bar .*1 later bar was not added/);
   });
 
   test('is empty where the source repeats the stored days', async () => {

@@ -26,12 +26,12 @@ test('a bar on a day without a session in any calendar in use is reported with t
     [
       'NOT_A_SESSION',
       'market[2024-01-06]',
-      '2 bars are of 2024-01-06, a Saturday, which is no session of XNYS: A, B. No index on such a calendar sees them.',
+      '2 bars are on 2024-01-06, a Saturday, which is not a session of XNYS: A, B. Indices with these calendars do not use them.',
     ],
     [
       'NOT_A_SESSION',
       'market[2024-01-15]',
-      '1 bar is of 2024-01-15, a Monday, which is no session of XNYS: A. No index on such a calendar sees it.',
+      '1 bar is on 2024-01-15, a Monday, which is not a session of XNYS: A. Indices with these calendars do not use it.',
     ],
   ]);
 });
@@ -54,6 +54,6 @@ test('a day before a calendar begins is not checked by it, and many days are rep
   const warned = await createWarnings(saturdays, ['XNYS']);
   expect(warned).toHaveLength(1);
   expect(warned[0]?.[2]).toContain(
-    '30 bars are of 30 days that are no session of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',
+    '30 bars are on 30 days that are not sessions of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',
   );
 });

@@ -136,7 +136,7 @@ test('the value next to a label above the header names a file, quoted or not, in
 
 test('the price basis states the choice, the reason and the alternatives', async () => {
   const { basis, unsure } = await inspectFiles({ 'x.csv': LONG_ROWS });
-  expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('Nothing says') as string });
+  expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('do not state') as string });
   expect(basis.others.map(({ adjustment }) => adjustment)).toEqual(['splits', 'total']);
   expect(unsure).toMatchObject([{ field: 'adjustment', taken: 'none', others: ['splits', 'total'], required: false }]);
   const yahoo = await inspectFiles({
@@ -145,7 +145,7 @@ test('the price basis states the choice, the reason and the alternatives', async
   });
   expect([yahoo.basis.adjustment, yahoo.basis.reason]).toEqual([
     'splits',
-    'Yahoo Finance writes closes adjusted for splits and not for dividends.',
+    'Yahoo Finance writes closes adjusted for splits, not for dividends.',
   ]);
   for (const [name, adjustment] of [
     ['adj_close_2005.csv', 'total'],
@@ -176,7 +176,7 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
     {
       field: 'on_duplicate',
       taken: 'identical',
-      question: expect.stringMatching(/^2 rows are of a name and date that an earlier row has/) as string,
+      question: expect.stringMatching(/^2 rows repeat the identifier and date of an earlier row/) as string,
     },
   ]);
   expect([confidence === 'unsure', read]).toEqual([false, 3]);

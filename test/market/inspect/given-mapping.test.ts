@@ -21,9 +21,9 @@ test('a given mapping is used unchanged: its findings are reported, and nothing 
 });
 
 test.each([
-  ['pandas, one column a name', { field: 'CLOSE' }, { Date: DAYS, A: [10, 11], B: [20, 21] }],
+  ['pandas, one column per security', { field: 'CLOSE' }, { Date: DAYS, A: [10, 11], B: [20, 21] }],
   [
-    'pandas, two levels',
+    'pandas, two column levels',
     {},
     {
       Date: DAYS,
@@ -34,7 +34,7 @@ test.each([
     },
   ],
   [
-    'pandas, two levels',
+    'pandas, two column levels',
     {},
     {
       "('A', 'Close')": [10, 11],
@@ -70,7 +70,7 @@ test('two header rows of pandas are recognised, whichever level is first', async
   ]) {
     const zip = Buffer.from(writeZip([{ name: 'prices.csv', text }])).toString('base64');
     const { recognised_as, rows_read, findings } = await inspect({ kind: 'csv', content: zip });
-    expect([recognised_as, rows_read, findings]).toEqual(['pandas, two levels', 4, []]);
+    expect([recognised_as, rows_read, findings]).toEqual(['pandas, two column levels', 4, []]);
   }
 });
 
@@ -106,7 +106,7 @@ test('a frame with one row per date and security is recognised by the pandas met
     });
     return [recognised_as, confidence, rows_read];
   };
-  const of = 'pandas, an index of days and names';
+  const of = 'pandas, index of dates and identifiers';
   expect(await listRecognised({ index_columns: ['Date', 'Ticker'] })).toEqual([of, 'sure', 2]);
   expect(await listRecognised({ index_columns: [{ kind: 'range', start: 0, stop: 2 }] })).toEqual([null, 'likely', 2]);
   expect(await listRecognised({ index_columns: 'Date' })).toEqual([null, 'likely', 2]);

@@ -154,12 +154,12 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
     { layout: 'wide', adjusted_close: 'Adj Close' },
   ],
   [
-    'pandas, one column a name',
+    'pandas, one column per security',
     { 'close.csv': ',A,B\n2024-01-02,10,\n2024-01-03,11,7\n' },
     { layout: 'wide', field: 'CLOSE' },
   ],
   [
-    'pandas, one column a name',
+    'pandas, one column per security',
     {
       'close.csv': 'Date,A,B\n1/13/2024,10,\n1/14/2024,11,7\n',
       'volume.csv': 'Date,A,B\n1/13/2024,1,\n1/14/2024,2,3\n',
@@ -238,7 +238,7 @@ describe('facts that the data does not state cause questions', () => {
       'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n',
     });
     expect(confidence).toBe('unsure');
-    const question = expect.stringContaining('M/D/YYYY or D/M/YYYY') as string;
+    const question = expect.stringContaining('M/D/YYYY and D/M/YYYY') as string;
     expect(unsure).toContainEqual({
       field: 'date_format',
       question,
@@ -253,7 +253,7 @@ describe('facts that the data does not state cause questions', () => {
     expect(mapping.columns['CLOSE']).toBe('Clsoe');
     expect(unsure).toContainEqual({
       field: 'columns',
-      question: expect.stringContaining('did you mean CLOSE?') as string,
+      question: expect.stringContaining('Did you mean CLOSE?') as string,
       taken: 'CLOSE=Clsoe',
       others: [],
       required: true,

@@ -92,6 +92,6 @@ test('all damaged files are reported at once', async () => {
     'D.csv': formatBars('10'),
   });
   expect(unsure.map(({ question }) => question).join(' ')).toContain(
-    'To leave those 2 files out instead: --ignore B.csv,C.csv.',
+    'To ignore these 2 files instead, use --ignore B.csv,C.csv.',
   );
 });

@@ -118,7 +118,7 @@ test('an empty file blocks no other file, and is ignored if a mapping ignores it
   const response = await inspectFiles(files);
   expect([response.rows_read, response.confidence]).toEqual([2, 'unsure']);
   expect(response.unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
-    ['ignore', 'Nothing can be read of ABNB.csv. To leave it out: --ignore ABNB.csv.'],
+    ['ignore', 'ABNB.csv cannot be read. To ignore it, use --ignore ABNB.csv.'],
   ]);
   expect(response.findings.map(({ code, file }) => [code, file])).toEqual([['UNREADABLE_FILE', 'ABNB.csv']]);
   const { confidence, findings, files: read } = await inspectFiles(files, { answers: { ignore: ['ABNB.csv'] } });

@@ -41,7 +41,7 @@ describe('a workbook', () => {
       ['BRK.B', '2024-01-03', 21],
     ]);
     expect(unsure.filter(({ field }) => field === 'ignore')).toEqual([
-      expect.objectContaining({ question: 'No days in Notes: ignored.', taken: 'Notes', required: false }),
+      expect.objectContaining({ question: 'Notes has no dates and is ignored.', taken: 'Notes', required: false }),
     ]);
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   });
@@ -95,7 +95,7 @@ describe('a workbook', () => {
     const { mapping, confidence, unsure } = await readInspectedSheets([createSheet('Sheet1', 10)]);
     expect([mapping.identifier_from, confidence]).toEqual(['file:{identifier}', 'unsure']);
     expect(unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
-      ['identifier_from', 'No column holds the identifier; the name of the sheet is taken for it: Sheet1.'],
+      ['identifier_from', 'No column contains the identifier. The name of the sheet is used: Sheet1.'],
     ]);
   });
 

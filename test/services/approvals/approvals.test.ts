@@ -252,7 +252,7 @@ test('the approvals of a family are requested together, and an overlay is publis
   const [parent, child] = ['EVEN', 'EVEN-2X'].map((id) => pending.find(({ subject }) => subject === id)!.approval_id);
   await decide('ben', child!, 'approve');
   const still = await performDay(actAs('ada'), day3, {}, 'family');
-  expect(still.reason).toContain('It may be published, and waits for EVEN, on which it depends.');
+  expect(still.reason).toContain('It can be published after EVEN, on which it depends.');
   expect(await listPublishedDates(actAs('ada'), 'EVEN-2X')).toEqual([]);
   await decide('ben', parent!, 'approve');
   await waitFor(async () => expect((await dayOf(actAs('ada'), day3, 'family')).state).toBe('done'));

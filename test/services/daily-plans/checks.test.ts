@@ -48,7 +48,7 @@ test('a check of the run is refused before the runs, a check of data is not', as
   );
   const compare = { type: 'compare', second_source: { CORE: 'X', OTHER: 'Y' } };
   const refused = await service.refusal('PUT', '/schedules/third', schedule({ steps: [{ type: 'run' }, compare] }));
-  expect(JSON.stringify(refused.detail)).toContain('OTHER is no index of the schedule');
+  expect(JSON.stringify(refused.detail)).toContain('OTHER is not an index of the schedule');
 });
 
 test('a family without a problem passes all checks', async () => {
@@ -84,10 +84,10 @@ test('a wrong price blocks the indices with the security until a person waives i
     await refusalOf({ index_id: 'CORE-FEE' }),
     await refusalOf({ index_id: 'EVEN', identifier: 'BB' }),
   ]).toEqual([
-    'index_id: OTHER is no index of the schedule close.',
+    'index_id: OTHER is not an index of the schedule close.',
     `check: The check weights has no finding on ${day2}.`,
-    `index_id: The check moves has no finding in CORE-FEE on ${day2}, but in CORE, EVEN.`,
-    `identifier: The check moves has no finding of BB in EVEN on ${day2}, but of AA.`,
+    `index_id: The check moves has no finding in CORE-FEE on ${day2}. It has findings in CORE, EVEN.`,
+    `identifier: The check moves has no finding of BB in EVEN on ${day2}. It has findings of AA.`,
   ]);
   await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
   const waived = await waitForSettledDay(service, day2);

@@ -62,18 +62,18 @@ test('a schedule is refused for a missing calendar, time zone, index, template o
 });
 
 test.each([
-  ['{date:YYYYMMDD}.csv', [{ table: 'closing' }], 'closing of CORE and closing of EVEN: a name with {index}'],
+  ['{date:YYYYMMDD}.csv', [{ table: 'closing' }], 'closing of CORE and closing of EVEN; use a name with {index}'],
   [
     '{index}.csv',
     [{ table: 'closing' }, { table: 'opening' }],
-    'closing of CORE and opening of CORE: a name with {table}',
+    'closing of CORE and opening of CORE; use a name with {table}',
   ],
 ])('a schedule is refused for names such as %s, which several files of a day would have', async (name, files, text) => {
   const steps = [{ type: 'export', files: files.map((file) => ({ ...file, name })) }];
   const { detail } = await service.refusal('PUT', '/schedules/close', schedule({ indices: ['CORE', 'EVEN'], steps }));
   const [{ path, message }] = (detail as { findings: [{ path: string; message: string }] }).findings;
   expect(path).toBe(`steps[0].files[${files.length - 1}].name`);
-  expect(message).toContain(`names both ${text}`);
+  expect(message).toContain(`is the name of both ${text}`);
 });
 
 test('a day runs and publishes a family, parents first, and a second round publishes nothing again', async () => {
@@ -101,7 +101,7 @@ test('a day waits for the prices of its session, and resumes when they arrive', 
     reason: expect.stringContaining(`no prices of ${day2} yet`) as string,
   });
   expect(Date.parse(waiting.next_attempt_at!)).toBeGreaterThan(Date.now());
-  const reason = `Days are performed in order: ${day2} is open.`;
+  const reason = `Days run in order, and ${day2} has not finished.`;
   await service.ask('POST', `/schedules/close/days/${day3}/run`, {});
   expect(await dayOf(service, day3)).toMatchObject({ state: 'waiting', reason });
   const { days } = (await service.ask<{ days: ScheduleDay[] }>('GET', '/schedules/close/days?limit=2')).body;
@@ -129,7 +129,7 @@ test('an index whose closes are refused blocks only its derived indices', async 
     ['CORE-FEE', 'PARTIAL_CLOSES'],
     ['EVEN', 'RESTATEMENT'], // the definition changed after closes were published
   ]);
-  expect(day.held[1]!.reason).toMatch(/^Its parent CORE is held back/);
+  expect(day.held[1]!.reason).toMatch(/^The parent CORE is held back/);
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
@@ -206,8 +206,8 @@ test('a day belongs to a session that has begun', async () => {
   const saturday = '2023-06-17';
   const messageOf = async (date: string) =>
     JSON.stringify((await service.refusal('POST', `/schedules/close/days/${date}/run`)).detail);
-  expect(await messageOf(saturday)).toContain('is no session of XNYS');
-  expect(await messageOf('2030-01-02')).toContain('has not begun');
+  expect(await messageOf(saturday)).toContain('is not a session of XNYS');
+  expect(await messageOf('2030-01-02')).toContain('has not started');
   expect((await service.refusal('GET', `/schedules/close/days/${saturday}`)).code).toBe('DAY_NOT_FOUND');
   expect((await service.refusal('GET', `/schedules/none/days`)).code).toBe('SCHEDULE_NOT_FOUND');
 });

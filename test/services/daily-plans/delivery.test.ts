@@ -157,7 +157,7 @@ test('an unavailable target keeps the day open and blocks no index; it receives 
   writeFileSync(join(deliveryFolder, 'whole'), 'a file where the folder should be');
   const waiting = await performDay(service, day, { again: ['deliver'] });
   expect(waiting).toMatchObject({ state: 'waiting', held: [] });
-  expect(waiting.reason).toContain('WHOLE/whole: 4 files not delivered yet: The folder could not be written');
+  expect(waiting.reason).toContain('WHOLE/whole: 4 files are not delivered yet: The folder could not be written');
   expect(waiting.steps.at(-1)!.items.find(({ key }) => key === 'ACME/acme')!.state).toBe('done');
   rmSync(join(deliveryFolder, 'whole'));
   expect(await performDay(service, day)).toMatchObject({ state: 'done' });

@@ -96,7 +96,7 @@ test('a blocked index blocks the overlay on it on this day and the next, and the
   expect([day.state, day.held.map(({ index_id }) => index_id), day.reason]).toEqual([
     'blocked',
     ['CORE', 'CORE-FEE'],
-    'CORE: no price of AA CORE-FEE: Its parent CORE is held back: no price of AA',
+    'CORE: no price of AA CORE-FEE: The parent CORE is held back: no price of AA',
   ]);
   computeMinutes(24 * 60);
   world.done.length = 0;

@@ -109,7 +109,7 @@ test('a full refresh finds restatements in a file with unchanged time and length
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
-test('only new or changed files are read again, and tables without one are not', () =>
+test('only tables with a new or changed file are read again', () =>
   runWithDesk(async ({ write, location }) => {
     const listFiles = async () =>
       listFolderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());

@@ -83,7 +83,7 @@ describe('a folder', () => {
     await world.deliver(createFolderClient({ path: 'levels.csv' }), files);
     expect(readFileSync(join(world.root, 'acme/levels.csv'), 'utf8')).toBe('one');
     expect(await linesOf()).toContain(
-      'levels.csv: EVEN_20241231_closing.csv was left out: CORE_20241231_closing.csv has the same path.',
+      'levels.csv: EVEN_20241231_closing.csv was not delivered: CORE_20241231_closing.csv has the same path.',
     );
   });
 

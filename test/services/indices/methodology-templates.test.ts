@@ -7,7 +7,7 @@ const refuseCall = (): never => {
   throw new Error('no store is served');
 };
 
-test('templates that were prepared step by step are those that a request checks at once', () => {
+test('templates that were checked one by one are those that a request checks at once', () => {
   let reads = 0;
   const some = readMethodologies().slice(0, 3);
   const input = {
@@ -17,9 +17,28 @@ test('templates that were prepared step by step are those that a request checks 
     jobs: { query: refuseCall },
   };
   const templates = createMethodologyTemplates(input);
-  expect([...templates.prepare()]).toHaveLength(some.length);
+  const checks = templates.listChecks();
+  expect(checks.map(({ name }) => name)).toEqual(some.map(({ id }) => `methodology template ${id}`));
+  for (const { run } of checks) run();
   const listed = templates.list();
   expect(reads).toBe(1);
   expect(listed.templates.map(({ id }) => id)).toEqual(some.map(({ id }) => id));
   expect(listed).toEqual(createMethodologyTemplates(input).list());
+});
+
+test('the check of a template throws if a column of its rules is not described, and other checks do not', () => {
+  const all = readMethodologies();
+  const undescribed = { ...all.find(({ id }) => id === 'best-in-class')!, meanings: {} };
+  const described = all.find(({ id }) => id === 'blend-60-40')!;
+  const templates = createMethodologyTemplates({
+    read: () => [undescribed, described],
+    calendars: openCalendars(),
+    markets: { current: () => undefined, require: refuseCall },
+    jobs: { query: refuseCall },
+  });
+  const [invalid, valid] = templates.listChecks();
+  expect(() => invalid!.run()).toThrow(
+    'data/methodologies/best-in-class.json must describe these columns in meanings: CONTROVERSY_SCORE, ESG_RATING',
+  );
+  expect(() => valid!.run()).not.toThrow();
 });

@@ -153,7 +153,7 @@ describe('a run is stale', () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
     expect(await stateOf('FOLLOW')).toMatchObject({
       definition: true,
-      reasons: ['It cannot be run any more: No constraint set is stored under loose.'],
+      reasons: ['It cannot be run any more: No constraint set is stored under the id loose.'],
     });
     await service.ok('POST', '/optimise/constraint-sets', SET);
     expect(await stateOf('FOLLOW')).toBeNull();

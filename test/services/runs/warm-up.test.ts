@@ -149,9 +149,9 @@ test('exposures of the latest runs on the served store are precomputed, one data
   expect(await listInputsFor('CAP0')).toEqual(formatRunViews(0));
   stored['index WHOLE'] = createIndex('WHOLE');
   stored['run WHOLE'] = run('WHOLE');
-  stored['run BESIDE'] = { ...run('BESIDE', { store_id: 'store', benchmark: 'WHOLE' }), index_id: 'CAP' };
-  const beside = ['DIVIDEND_YIELD', 'MARKET_CAP', 'DIVIDEND_YIELD,MARKET_CAP'];
-  expect(await listInputsFor('BESIDE')).toEqual(beside.map((fields) => `/home/columns of BESIDE ${fields}`));
+  stored['run RELATIVE'] = { ...run('RELATIVE', { store_id: 'store', benchmark: 'WHOLE' }), index_id: 'CAP' };
+  const fieldLists = ['DIVIDEND_YIELD', 'MARKET_CAP', 'DIVIDEND_YIELD,MARKET_CAP'];
+  expect(await listInputsFor('RELATIVE')).toEqual(fieldLists.map((fields) => `/home/columns of RELATIVE ${fields}`));
   expect(inputs.at(-1)!.input).toMatchObject({
     benchmark: { indexId: 'WHOLE' },
     benchmarkColumns: '/home/columns of WHOLE',

@@ -31,7 +31,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   const path = useMemo(() => formatPath(line?.values ?? [], width), [line?.values, width]);
   const end = dates.length - 1;
   if (line === undefined || end < SESSIONS_MIN) return null;
-  const computePosition = (at: number) => (at / end) * 100;
+  const computePosition = (position: number) => (position / end) * 100;
   const report = ([start, stop]: readonly [number, number]) =>
     onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // both positions are within the dates
 
@@ -56,7 +56,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
     down.preventDefault();
     down.stopPropagation();
   };
-  const renderEdge = (part: 'from' | 'to', at: number) => (
+  const renderEdge = (part: 'from' | 'to', position: number) => (
     <span
       class="brush-edge"
       role="slider"
@@ -64,9 +64,9 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
       aria-label={`${part === 'from' ? 'First' : 'Last'} date of ${label}`}
       aria-valuemin={0}
       aria-valuemax={end}
-      aria-valuenow={at}
-      aria-valuetext={dates[at]}
-      style={{ left: `${computePosition(at)}%` }}
+      aria-valuenow={position}
+      aria-valuetext={dates[position]}
+      style={{ left: `${computePosition(position)}%` }}
       onPointerDown={startDrag(part)}
       onKeyDown={(event) => {
         const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
@@ -109,17 +109,17 @@ function shiftRange(
 
 /** Returns the SVG path of a line for a width in pixels. The scale is logarithmic if all values are positive. */
 function formatPath(values: readonly (number | null)[], width: number): string {
-  const places = listSpreadPositions(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
+  const positions = listSpreadPositions(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
   const isLog = values.every((value) => value === null || value > 0);
-  const heights = places.map((t) => {
+  const heights = positions.map((t) => {
     const value = values[t] ?? null;
     return value === null ? null : isLog ? Math.log(value) : value;
   });
-  const known = heights.filter((value) => value !== null);
-  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const knownHeights = heights.filter((value) => value !== null);
+  const [least, most] = [Math.min(...knownHeights), Math.max(...knownHeights)];
   const scale = most > least ? (HEIGHT - 6) / (most - least) : 0;
   return heights
-    .map((value, k) => [value, (k / Math.max(1, places.length - 1)) * width] as const)
+    .map((value, k) => [value, (k / Math.max(1, positions.length - 1)) * width] as const)
     .filter(([value]) => value !== null)
     .map(
       ([value, x], k) => `${k === 0 ? 'M' : 'L'}${x.toFixed(1)} ${(HEIGHT - 3 - (value! - least) * scale).toFixed(1)}`,

@@ -43,8 +43,8 @@ export async function saveChart(chart: ChartContent, format: 'png' | 'svg'): Pro
 
 const getPageStyle = (): CSSStyleDeclaration => getComputedStyle(document.documentElement);
 
-const getColourIn = (own: CSSStyleDeclaration, n: number): string =>
-  own.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
+const getColourIn = (pageStyle: CSSStyleDeclaration, n: number): string =>
+  pageStyle.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
 
 interface LegendEntry {
   readonly line: Line;
@@ -57,14 +57,14 @@ function layOutLegend(lines: readonly Line[], width: number): readonly LegendEnt
   let x = PADDING;
   let y = PADDING + TITLE_HEIGHT + 12;
   return lines.map((line) => {
-    const room = 22 + line.label.length * 6.6 + 14;
-    if (x > PADDING && x + room > width - PADDING) {
+    const entryWidth = 22 + line.label.length * 6.6 + 14;
+    if (x > PADDING && x + entryWidth > width - PADDING) {
       x = PADDING;
       y += LEGEND_HEIGHT;
     }
-    const at = { line, x, y };
-    x += room;
-    return at;
+    const entry = { line, x, y };
+    x += entryWidth;
+    return entry;
   });
 }
 
@@ -73,7 +73,7 @@ const formatRange = ({ dates, first, last }: ChartContent): string => `${dates[f
 /** Returns a PNG image of the chart with its title and legend, on the background of the current theme. */
 async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   const { canvas } = chart.plot.ctx;
-  const own = getPageStyle();
+  const pageStyle = getPageStyle();
   const scale = devicePixelRatio;
   const width = canvas.width / scale + 2 * PADDING;
   const legend = layOutLegend(chart.lines, width);
@@ -83,18 +83,18 @@ async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   out.height = Math.round(above * scale + canvas.height + PADDING * scale);
   const context = out.getContext('2d')!; // every browser that supports canvas supports the 2d context
   context.scale(scale, scale);
-  context.fillStyle = own.getPropertyValue('--ground-raised');
+  context.fillStyle = pageStyle.getPropertyValue('--ground-raised');
   context.fillRect(0, 0, out.width, out.height);
-  const font = own.getPropertyValue('--font');
+  const font = pageStyle.getPropertyValue('--font');
   const write = (text: string, x: number, y: number, colour: string, weight = 400) => {
     context.font = `${weight} 12px ${font}`;
-    context.fillStyle = own.getPropertyValue(colour);
+    context.fillStyle = pageStyle.getPropertyValue(colour);
     context.fillText(text, x, y);
   };
   write(chart.label, PADDING, PADDING + 12, '--text', 600);
   write(formatRange(chart), PADDING + 14 + chart.label.length * 7.2, PADDING + 12, '--text-third');
   for (const { line, x, y } of legend) {
-    context.strokeStyle = getColourIn(own, line.colour);
+    context.strokeStyle = getColourIn(pageStyle, line.colour);
     context.lineWidth = 3;
     context.setLineDash(line.isDashed === true ? [4, 3] : []);
     context.beginPath();
@@ -114,29 +114,29 @@ const escape = (text: string): string =>
 
 /** Returns the chart as an SVG document. */
 export function renderSvg(chart: ChartContent): string {
-  const own = getPageStyle();
+  const pageStyle = getPageStyle();
   const { width: plotWidth, height: plotHeight } = chart.plot.rect;
   const width = Math.round(plotWidth + AXIS_RIGHT + 2 * PADDING);
   const legend = layOutLegend(chart.lines, width);
   const top = (legend.at(-1)?.y ?? PADDING + TITLE_HEIGHT) + 14;
   const height = Math.round(top + plotHeight + AXIS_BELOW + PADDING);
   const frame: ChartFrame = { left: PADDING, top, width: plotWidth, height: plotHeight, ...createScales(chart) };
-  const formatText = (x: number, y: number, said: string, colour: string, more = '') =>
-    `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="${own.getPropertyValue(colour)}"${more}>${escape(said)}</text>`;
+  const formatText = (x: number, y: number, text: string, colour: string, more = '') =>
+    `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" fill="${pageStyle.getPropertyValue(colour)}"${more}>${escape(text)}</text>`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="Inter, system-ui, sans-serif" font-size="12">`,
     `<title>${escape(chart.label)}</title>`,
-    `<rect width="100%" height="100%" fill="${own.getPropertyValue('--ground-raised')}"/>`,
+    `<rect width="100%" height="100%" fill="${pageStyle.getPropertyValue('--ground-raised')}"/>`,
     formatText(PADDING, PADDING + 12, chart.label, '--text', ' font-weight="600"'),
     formatText(width - PADDING, PADDING + 12, formatRange(chart), '--text-third', ' text-anchor="end"'),
     ...legend.flatMap(({ line, x, y }) => [
-      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(own, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
+      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(pageStyle, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
       formatText(x + 20, y, line.label, '--text-second'),
     ]),
-    ...renderAxes(chart, frame, own.getPropertyValue('--line'), (x, y, said, more) =>
-      formatText(x, y, said, '--text-third', more),
+    ...renderAxes(chart, frame, pageStyle.getPropertyValue('--line'), (x, y, text, more) =>
+      formatText(x, y, text, '--text-third', more),
     ),
-    ...renderLines(chart, frame, own),
+    ...renderLines(chart, frame, pageStyle),
     '</svg>',
   ].join('\n');
 }
@@ -167,7 +167,7 @@ function createScale({ left, top, width, height, x, y }: ChartFrame, isLog: bool
   };
 }
 
-type WriteText = (x: number, y: number, said: string, more?: string) => string;
+type WriteText = (x: number, y: number, text: string, more?: string) => string;
 
 const SECONDS_PER_DAY = 86_400;
 /** Possible steps of the date axis, each with the length of its labels in characters. */
@@ -216,12 +216,12 @@ function renderAxes(chart: ChartContent, frame: ChartFrame, line: string, write:
   ];
 }
 
-function renderLines(chart: ChartContent, frame: ChartFrame, own: CSSStyleDeclaration): readonly string[] {
+function renderLines(chart: ChartContent, frame: ChartFrame, pageStyle: CSSStyleDeclaration): readonly string[] {
   const { xOf, yOf } = createScale(frame, chart.isLog);
   const drawn = (chart.isStacked ? stackLines(chart.lines) : chart.lines).toReversed();
   const ground = yOf(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
   return drawn.map(({ values, colour, isDashed, isFilled }) => {
-    const stroke = getColourIn(own, colour);
+    const stroke = getColourIn(pageStyle, colour);
     const points: string[] = [];
     for (let t = chart.first; t <= chart.last; t++) {
       const value = values[t];

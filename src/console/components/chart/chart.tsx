@@ -1,6 +1,6 @@
 import type uPlot from 'uplot';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { isPrinting, PRINT_WIDTH } from '../../state/printing.js';
 import { shade } from '../../state/theme.js';
 import { listNotes, type Note } from '../../state/notes.js';
@@ -254,13 +254,13 @@ function showRange(
 ): void {
   if (last <= first) return;
   const [min, max] = [toSeconds(dates[first]!), toSeconds(dates[last]!)];
-  const room = hasBars ? (max - min) / (last - first) / 2 : 0;
-  plot.setScale('x', { min: min - room, max: max + room });
+  const barMargin = hasBars ? (max - min) / (last - first) / 2 : 0;
+  plot.setScale('x', { min: min - barMargin, max: max + barMargin });
 }
 
 /** Moves the cursor of the plot to a date. */
-function placeCursor(plot: uPlot | null, at: number): void {
-  const x = plot?.data[0][at];
+function placeCursor(plot: uPlot | null, position: number): void {
+  const x = plot?.data[0][position];
   if (plot === null || x === undefined) return;
   plot.setCursor({ left: plot.valToPos(x, 'x'), top: 10 }, false);
 }

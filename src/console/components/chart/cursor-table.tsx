@@ -36,11 +36,11 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
           </tr>
         </thead>
         <tbody>
-          {lines.map(({ id, label: own, values, colour, isDashed }, k) => (
+          {lines.map(({ id, label: lineLabel, values, colour, isDashed }, k) => (
             <tr key={id}>
-              <th scope="row" title={own}>
+              <th scope="row" title={lineLabel}>
                 <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />{' '}
-                {own}
+                {lineLabel}
               </th>
               <td>{formatValueAt(values, at, unit)}</td>
               <td class={getSignClass(changes[k])}>{formatChange(changes[k])}</td>
@@ -54,13 +54,13 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
 }
 
 /** Returns the change of a line as a fraction; null if a value is missing or not positive. */
-function changeOf(values: Line['values'], from: number, at: number): number | null {
-  const [base, value] = [values[from] ?? null, values[at] ?? null];
+function changeOf(values: Line['values'], from: number, position: number): number | null {
+  const [base, value] = [values[from] ?? null, values[position] ?? null];
   return base === null || value === null || base <= 0 ? null : value / base - 1;
 }
 
 /** Formats the difference between two changes in percentage points. */
-function renderDifference(own: number | null | undefined, reference: number | null | undefined) {
-  if (own == null || reference == null) return '–';
-  return <span class={getSignClass(own - reference)}>{formatPoints(own - reference)}</span>;
+function renderDifference(value: number | null | undefined, reference: number | null | undefined) {
+  if (value == null || reference == null) return '–';
+  return <span class={getSignClass(value - reference)}>{formatPoints(value - reference)}</span>;
 }

@@ -47,9 +47,9 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: OverlaySty
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
   ctx.font = `${11 * devicePixelRatio}px ${style.getPropertyValue('--font')}`;
   for (const { date, label, isWritten = false } of flags) {
-    const at = toSeconds(date);
-    if (at < sight.min || at > sight.max) continue;
-    const x = plot.valToPos(at, 'x', true);
+    const seconds = toSeconds(date);
+    if (seconds < sight.min || seconds > sight.max) continue;
+    const x = plot.valToPos(seconds, 'x', true);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);

@@ -144,15 +144,15 @@ function formatAxisDate(seconds: number, step: number): string {
 function createRange({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
   if (isLog)
     return (_, least, most) => {
-      const room = (most / least) ** 0.06;
-      return room > 1 ? [least / room, most * room] : [least / 1.1, most * 1.1];
+      const factor = (most / least) ** 0.06;
+      return factor > 1 ? [least / factor, most * factor] : [least / 1.1, most * 1.1];
     };
   if (isStacked) return (_, __, most) => [0, Math.max(most, 1e-9)];
   return (_, least, most) => {
     const low = hasZero ? Math.min(0, least) : least;
     const high = hasZero ? Math.max(0, most) : most;
-    const room = (high - low || Math.abs(high) || 1) * 0.06;
-    return [low === 0 && hasZero ? 0 : low - room, high === 0 && hasZero ? 0 : high + room];
+    const margin = (high - low || Math.abs(high) || 1) * 0.06;
+    return [low === 0 && hasZero ? 0 : low - margin, high === 0 && hasZero ? 0 : high + margin];
   };
 }
 
@@ -218,9 +218,9 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: PlotStyle): void 
   ctx.font = `${9 * devicePixelRatio}px ${style.getPropertyValue('--font')}`;
   ctx.textAlign = 'center';
   if (typeof min !== 'number' || typeof max !== 'number') return ctx.restore();
-  const places = marks.map(({ date }) => toSeconds(date)).filter((at) => at >= min && at <= max);
+  const markPositions = marks.map(({ date }) => toSeconds(date)).filter((at) => at >= min && at <= max);
   for (const { at: x, count } of toBins(
-    places.map((at) => plot.valToPos(at, 'x', true)),
+    markPositions.map((at) => plot.valToPos(at, 'x', true)),
     MARK_GAP * devicePixelRatio,
   )) {
     const y = bbox.top + bbox.height;

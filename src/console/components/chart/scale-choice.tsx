@@ -1,4 +1,4 @@
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { Choice } from '../choice.js';
 import { isWide, type Line } from './series.js';
 

@@ -63,17 +63,17 @@ export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
 
 /**
  * Combines marks that would overlap into one mark at the middle of their positions.
- * @param places positions in ascending order
+ * @param positions positions in ascending order
  */
 export function toBins(
-  places: readonly number[],
+  positions: readonly number[],
   gap: number,
 ): readonly { readonly at: number; readonly count: number }[] {
   const bins: { first: number; last: number; count: number }[] = [];
-  for (const place of places) {
+  for (const position of positions) {
     const bin = bins.at(-1);
-    if (bin === undefined || place - bin.first >= gap) bins.push({ first: place, last: place, count: 1 });
-    else Object.assign(bin, { last: place, count: bin.count + 1 });
+    if (bin === undefined || position - bin.first >= gap) bins.push({ first: position, last: position, count: 1 });
+    else Object.assign(bin, { last: position, count: bin.count + 1 });
   }
   return bins.map(({ first, last, count }) => ({ at: (first + last) / 2, count }));
 }
@@ -144,8 +144,8 @@ export const POINTS: Unit = { of: 'points', digits: 2 };
 export const NUMBER_UNIT: Unit = { of: 'number', digits: 2 };
 
 /** Formats a value; a missing value is shown as a dash. */
-export function formatValueAt(values: Line['values'], at: number, { of, digits }: Unit): string {
-  const value = values[at];
+export function formatValueAt(values: Line['values'], position: number, { of, digits }: Unit): string {
+  const value = values[position];
   if (of === 'points') return formatPoints(value);
   return of === 'percent' ? formatPercent(value, digits) : formatDecimal(value, digits);
 }
@@ -179,8 +179,8 @@ export function listEvenSplits(least: number, most: number, about = 5): number[]
 /** Formats the labels of an axis with no more decimals than the axis steps need. */
 export function formatAxisLabels(splits: readonly (number | null)[], { of }: Unit): string[] {
   const scale = of === 'number' ? 1 : 100;
-  const known = splits.filter((value) => value !== null);
-  const step = Math.abs((known[1] ?? 1) - (known[0] ?? 0)) * scale || 1;
+  const knownSplits = splits.filter((value) => value !== null);
+  const step = Math.abs((knownSplits[1] ?? 1) - (knownSplits[0] ?? 0)) * scale || 1;
   const least = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
   // A step of 2.5 needs one more decimal than its magnitude suggests.
   const isWhole = (digits: number) => Math.abs(((step * 10 ** digits + 0.5) % 1) - 0.5) < 1e-6;

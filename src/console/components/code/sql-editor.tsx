@@ -41,8 +41,8 @@ const createColumnSource =
     for (const [table, columns] of named)
       for (const column of columns) {
         const before = found.get(column.name);
-        const of = before === undefined ? table : `${before.info as string}, ${table}`; // `info` is set in the next line
-        found.set(column.name, { ...createColumnCompletion(column), info: of, boost: 1 });
+        const detail = before === undefined ? table : `${before.info as string}, ${table}`; // `info` is set in the next line
+        found.set(column.name, { ...createColumnCompletion(column), info: detail, boost: 1 });
       }
     return { from: word.from, options: [...found.values()], validFor: /^\w*$/ };
   };

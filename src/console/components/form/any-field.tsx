@@ -26,16 +26,17 @@ export function AnyField(props: AnyFieldProps) {
   const { spec, path, findings } = props;
   const text = formatPath(path);
   const isWhole = spec.kind !== 'text' && spec.kind !== 'choice';
-  const own = findings.filter(
+  const ownFindings = findings.filter(
     ({ path: one }) => one === text || (isWhole && (one.startsWith(`${text}.`) || one.startsWith(`${text}[`))),
   );
-  if (spec.kind === 'expression') return <Expression {...props} findings={own} />;
-  if (spec.members === undefined) return <Field {...props} findings={own} />;
-  const members = spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />;
+  if (spec.kind === 'expression') return <Expression {...props} findings={ownFindings} />;
+  if (spec.members === undefined) return <Field {...props} findings={ownFindings} />;
+  const members =
+    spec.kind === 'rows' ? <Rows {...props} findings={ownFindings} /> : <Members {...props} findings={ownFindings} />;
   const content = (
     <>
       {spec.help != null && <p class="field-help">{renderCode(spec.help)}</p>}
-      {own
+      {ownFindings
         .filter(({ path: one }) => one === text)
         .map((finding) => (
           <p key={finding.code} class={isProblem(finding) ? 'down' : 'quiet'}>
@@ -47,7 +48,7 @@ export function AnyField(props: AnyFieldProps) {
   );
   if (spec.kind === 'object' && spec.isRequired !== true)
     return (
-      <Optional label={spec.label} isSet={props.value !== undefined || own.some(isProblem)}>
+      <Optional label={spec.label} isSet={props.value !== undefined || ownFindings.some(isProblem)}>
         {content}
       </Optional>
     );
@@ -106,10 +107,10 @@ export function Optional({ label, isSet, children }: OptionalProps) {
 function Members({ spec, value, path, findings, datapoints, isDisabled = false, onChange }: AnyFieldProps) {
   const members = spec.members ?? [];
   const object: JsonObject = isObject(value) ? value : {};
-  const put = (name: string, own: Json | undefined) => {
+  const put = (name: string, memberValue: Json | undefined) => {
     const { [name]: _, ...others } = object;
     const rest = Object.keys(others).length === 0 ? undefined : others; // an object without members is removed from the document
-    onChange(own === undefined ? rest : { ...object, [name]: own });
+    onChange(memberValue === undefined ? rest : { ...object, [name]: memberValue });
   };
   return (
     <FieldGrid>
@@ -136,7 +137,7 @@ const Rows = (props: AnyFieldProps) => (
     label={props.spec.label}
     value={props.value}
     onChange={props.onChange}
-    row={(row, at, put) => <Members {...props} value={row} path={[...props.path, at]} onChange={put} />}
+    row={(row, position, put) => <Members {...props} value={row} path={[...props.path, position]} onChange={put} />}
   />
 );
 
@@ -145,7 +146,7 @@ interface FieldRowsProps {
   readonly value: Json | undefined;
   onChange(value: Json | undefined): void;
   /** Renders the fields of a row. */
-  readonly row: (row: Json, at: number, onChange: (row: Json | undefined) => void) => ComponentChildren;
+  readonly row: (row: Json, position: number, onChange: (row: Json | undefined) => void) => ComponentChildren;
 }
 
 /** Renders a list of objects with buttons that add and remove rows. */
@@ -154,13 +155,13 @@ export function FieldRows({ label, value, onChange, row: fields }: FieldRowsProp
   const put = (next: readonly Json[]) => onChange(next.length === 0 ? undefined : next);
   return (
     <>
-      {rows.map((row, at) => (
-        <div key={at} class="field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
-          {fields(row, at, (own) => put(rows.map((other, i) => (i === at ? (own ?? {}) : other))))}
+      {rows.map((row, position) => (
+        <div key={position} class="field-row" role="group" aria-label={`${label}, row ${position + 1}`}>
+          {fields(row, position, (own) => put(rows.map((other, i) => (i === position ? (own ?? {}) : other))))}
           <Button
             kind="bare"
-            aria-label={`Remove row ${at + 1} of ${label}`}
-            onClick={() => put(rows.filter((_, i) => i !== at))}
+            aria-label={`Remove row ${position + 1} of ${label}`}
+            onClick={() => put(rows.filter((_, i) => i !== position))}
           >
             <Icon name="close" />
           </Button>

@@ -90,15 +90,16 @@ function listOperands({ operands, operand }: JsonObject): readonly JsonObject[] 
 function Node({ value, findings, path, datapoints, onChange }: NodeProps) {
   const node = isObject(value) ? value : INITIAL_NODE;
   const kind = String(node['node']);
-  const listFindingsAt = (step: string) => findings.filter(({ path: own }) => isWithin(own, [...path, step]));
-  const own = findings.filter(({ path: one }) => one === formatPath(path));
+  const listFindingsAt = (step: string) =>
+    findings.filter(({ path: findingPath }) => isWithin(findingPath, [...path, step]));
+  const ownFindings = findings.filter(({ path: one }) => one === formatPath(path));
   return (
     <>
       <FieldGrid>
         <Field
           spec={NODE_FIELD}
           value={kind}
-          findings={[...own, ...listFindingsAt('node')]}
+          findings={[...ownFindings, ...listFindingsAt('node')]}
           onChange={(chosen) => onChange(convertToKind(node, String(chosen)))}
         />
         {kind === 'comparison' &&

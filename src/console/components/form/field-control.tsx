@@ -182,8 +182,8 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
         value={text}
         onInput={(event) => type(event.currentTarget.value)}
         onBlur={() => {
-          const own = isDatapoint ? toStoreCase(text, datapoints) : text;
-          if (own !== text) type(own);
+          const storeText = isDatapoint ? toStoreCase(text, datapoints) : text;
+          if (storeText !== text) type(storeText);
         }}
       />
       {suggests && (
@@ -256,8 +256,8 @@ function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [s
   const written = toText(value);
   const [text, setText] = useState(written);
   useEffect(() => {
-    const own = toValue(text);
-    if (own === undefined || toText(own.value) !== written) setText(written);
+    const typedValue = toValue(text);
+    if (typedValue === undefined || toText(typedValue.value) !== written) setText(written);
   }, [written]);
   return [
     text,

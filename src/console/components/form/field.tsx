@@ -42,9 +42,9 @@ export function Field({
   const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
   const { label, unit, isRequired = false, kind, link } = spec;
   useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
-  const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
+  const hint = shown.length + notes.length > 0 ? `${id}-said` : undefined;
   const explained = formatHelp(spec, value);
-  const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
+  const described = [explained === '' ? undefined : `${id}-help`, hint].filter(Boolean).join(' ');
   return (
     <div
       id={`${id}-field`}
@@ -83,7 +83,7 @@ export function Field({
           <a href={link.address}>{link.text}</a>
         </p>
       )}
-      {said !== undefined && <FieldFindings id={said} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
+      {hint !== undefined && <FieldFindings id={hint} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
     </div>
   );
 }

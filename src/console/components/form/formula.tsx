@@ -49,10 +49,10 @@ function Meaning({ text, found }: { readonly text: string; readonly found: Datap
   const wrong = found.findings.find(({ severity }) => severity === 'error');
   if (wrong !== undefined) return <MarkedText text={text} finding={wrong} />;
   const values = found.values.map(({ identifier, value }) => `${identifier} ${formatScalar(value)}`);
-  const told = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
+  const facts = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
     (part) => part !== null,
   );
-  return told.length === 0 ? null : <p class="field-help formula-values">{told.join(' · ')}</p>;
+  return facts.length === 0 ? null : <p class="field-help formula-values">{facts.join(' · ')}</p>;
 }
 
 /** Renders a text with its invalid characters marked. */

@@ -35,7 +35,7 @@ interface KindListProps {
   /** Returns the field properties that the form overrides, by member. */
   readonly changesOf?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
   /** Renders additional fields, which are not in the schema. */
-  readonly more?: (row: JsonObject, at: number, onChange: (row: JsonObject) => void) => ComponentChildren;
+  readonly more?: (row: JsonObject, position: number, onChange: (row: JsonObject) => void) => ComponentChildren;
   /**
    * Returns a one-line summary of a folded row. Default: the texts and lists of the row, otherwise a description of its
    * kind.
@@ -66,23 +66,23 @@ export function KindList(props: KindListProps) {
         return (
           <>
             <ol class="row-list">
-              {rows.map((row, at) => (
+              {rows.map((row, position) => (
                 <KindRow
                   {...props}
-                  key={at}
+                  key={position}
                   row={row}
-                  at={at}
+                  at={position}
                   schema={kinds.get(String(row[member])) ?? ''}
                   schemas={all}
-                  isDragged={dragged === at}
-                  isFolded={rows.length >= FOLDED_MIN && opened !== at}
-                  onFold={rows.length < FOLDED_MIN ? null : () => setOpened(opened === at ? null : at)}
-                  onRow={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
-                  onMove={(to) => put(moveItem(rows, at, to), opened === at ? to : null)}
-                  onRemove={() => put(rows.toSpliced(at, 1), null)}
+                  isDragged={dragged === position}
+                  isFolded={rows.length >= FOLDED_MIN && opened !== position}
+                  onFold={rows.length < FOLDED_MIN ? null : () => setOpened(opened === position ? null : position)}
+                  onRow={(next) => onChange(rows.map((findingPath, i) => (i === position ? next : findingPath)))}
+                  onMove={(to) => put(moveItem(rows, position, to), opened === position ? to : null)}
+                  onRemove={() => put(rows.toSpliced(position, 1), null)}
                   onDrag={setDragged}
                   onDrop={() => {
-                    if (dragged !== null && dragged !== at) put(moveItem(rows, dragged, at), null);
+                    if (dragged !== null && dragged !== position) put(moveItem(rows, dragged, position), null);
                     setDragged(null);
                   }}
                 />
@@ -106,9 +106,9 @@ const formatKind = (kind: string): string => kind.replaceAll('_', ' ');
 /** Returns the kinds of rows in the contract, each with the schema name of the kind. */
 function readKinds(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
   return new Map(
-    (schema.oneOf ?? []).map((own) => [
-      String(resolve(schemas, own).properties?.[member]?.const),
-      own.$ref?.split('/').at(-1) ?? '',
+    (schema.oneOf ?? []).map((findingPath) => [
+      String(resolve(schemas, findingPath).properties?.[member]?.const),
+      findingPath.$ref?.split('/').at(-1) ?? '',
     ]),
   );
 }
@@ -131,7 +131,9 @@ function KindRow(props: KindRowProps) {
   const names = all.filter((name) => !out.includes(name));
   const help = schemas[schema]?.description;
   const text = formatPath([...path, at]);
-  const errors = findings.filter(({ path: own, severity }) => severity === 'error' && own.startsWith(text));
+  const errors = findings.filter(
+    ({ path: findingPath, severity }) => severity === 'error' && findingPath.startsWith(text),
+  );
   const renderForm = (isShown: (name: string) => boolean) => (
     <SchemaForm
       schema={schema}

@@ -12,7 +12,7 @@ export interface RowActions {
   readonly onFold: (() => void) | null;
   onMove(to: number): void;
   onRemove(): void;
-  onDrag(at: number | null): void;
+  onDrag(position: number | null): void;
   onDrop(): void;
 }
 

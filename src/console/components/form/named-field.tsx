@@ -42,9 +42,9 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
             spec={member}
             value={value[member.name]}
             findings={findings.filter(({ path }) => path.endsWith(`.${member.name}`))}
-            onChange={(own) => {
+            onChange={(nextValue) => {
               const { [member.name]: _, ...others } = value;
-              onChange(own === undefined ? others : { ...value, [member.name]: own });
+              onChange(nextValue === undefined ? others : { ...value, [member.name]: nextValue });
             }}
           />
         ))}

@@ -41,7 +41,11 @@ export function NamedRows(props: NamedRowsProps) {
       <p class="field-help">{help}</p>
       {rows.map((row, at) => (
         <div key={at} class="field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
-          <NamedRow {...props} row={row} onChange={(next) => put(rows.map((own, i) => (i === at ? next : own)))} />
+          <NamedRow
+            {...props}
+            row={row}
+            onChange={(next) => put(rows.map((rowPath, i) => (i === at ? next : rowPath)))}
+          />
           <Button
             kind="bare"
             disabled={isDisabled}
@@ -73,13 +77,13 @@ function NamedRow({
   isDisabled,
   onChange,
 }: NamedRowProps) {
-  const own = formatPath([...path, name]);
+  const rowPath = formatPath([...path, name]);
   return (
     <FieldGrid>
       <Field
         spec={{ name: 'name', label: 'Name', kind: 'text', isRequired: true }}
         value={name}
-        findings={findings.filter(({ path: one }) => one === own)}
+        findings={findings.filter(({ path: one }) => one === rowPath)}
         isDisabled={isDisabled}
         onChange={(next) => onChange([typeof next === 'string' ? next : '', members])}
       />
@@ -88,7 +92,7 @@ function NamedRow({
           key={spec.name}
           spec={spec}
           value={members[spec.name]}
-          findings={findings.filter(({ path: one }) => one === `${own}.${spec.name}`)}
+          findings={findings.filter(({ path: one }) => one === `${rowPath}.${spec.name}`)}
           datapoints={datapoints}
           isDisabled={isDisabled}
           onChange={(next) => {

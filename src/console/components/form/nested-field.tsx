@@ -19,13 +19,13 @@ interface NestedFieldProps {
 /** Renders a member that is an object or a list of objects, with fields for its members. */
 export function NestedField({ schema, spec, changes, value, findings, path, onChange }: NestedFieldProps) {
   const { kind, label, help, isRequired } = spec;
-  const renderForm = (own: Json | undefined, at: Path, put: (next: JsonObject) => void) => (
+  const renderForm = (formValue: Json | undefined, formPath: Path, put: (next: JsonObject) => void) => (
     <SchemaForm
       schema={schema}
       changes={changes}
-      value={isObject(own) ? own : {}}
+      value={isObject(formValue) ? formValue : {}}
       findings={findings}
-      path={at}
+      path={formPath}
       onChange={put}
     />
   );
@@ -44,7 +44,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
           label={label}
           value={value}
           onChange={onChange}
-          row={(row, at, put) => renderForm(row, [...path, at], put)}
+          row={(row, formPath, put) => renderForm(row, [...path, formPath], put)}
         />
       ) : (
         renderForm(value, path, (next) => onChange(Object.keys(next).length === 0 ? undefined : next))

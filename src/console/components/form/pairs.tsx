@@ -30,39 +30,40 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
     onChange(objectOf(next));
   };
   /** Replaces a row by rows pasted from a spreadsheet. */
-  const paste = (at: number) => (event: ClipboardEvent) => {
+  const paste = (position: number) => (event: ClipboardEvent) => {
     const rows = parsePastedPairs(event.clipboardData?.getData('text/plain') ?? '');
     if (rows.length === 0) return;
     event.preventDefault();
-    change([...pairs.slice(0, at), ...rows, ...pairs.slice(at + 1).filter(([name]) => name !== '')]);
+    change([...pairs.slice(0, position), ...rows, ...pairs.slice(position + 1).filter(([name]) => name !== '')]);
   };
-  const put = (at: number, pair: Pair) => change(pairs.map((own, i) => (i === at ? pair : own)));
+  const put = (position: number, pair: Pair) =>
+    change(pairs.map((otherPair, i) => (i === position ? pair : otherPair)));
   return (
     <div id={id} class="pairs" role="group" aria-label={label} aria-describedby={describedBy}>
-      {pairs.map(([name, text], at) => (
-        <div key={at} class="pair">
+      {pairs.map(([name, text], position) => (
+        <div key={position} class="pair">
           <input
             class="control"
-            aria-label={`${label}: name ${at + 1}`}
+            aria-label={`${label}: name ${position + 1}`}
             aria-invalid={isInvalid}
             spellcheck={false}
             value={name}
-            onPaste={paste(at)}
-            onInput={(event) => put(at, [event.currentTarget.value, text])}
+            onPaste={paste(position)}
+            onInput={(event) => put(position, [event.currentTarget.value, text])}
           />
           <input
             class="control"
-            aria-label={name === '' ? `${label}: value ${at + 1}` : `${label}: ${name}`}
+            aria-label={name === '' ? `${label}: value ${position + 1}` : `${label}: ${name}`}
             inputMode={isNumeric ? 'decimal' : 'text'}
             spellcheck={false}
             value={text}
-            onInput={(event) => put(at, [name, event.currentTarget.value])}
+            onInput={(event) => put(position, [name, event.currentTarget.value])}
           />
           {isFraction(unit) && <span class="quiet">{formatInterpretation(text, unit)}</span>}
           <Button
             kind="bare"
-            aria-label={`Remove ${name === '' ? `line ${at + 1}` : name} of ${label}`}
-            onClick={() => change(pairs.filter((_, i) => i !== at))}
+            aria-label={`Remove ${name === '' ? `line ${position + 1}` : name} of ${label}`}
+            onClick={() => change(pairs.filter((_, i) => i !== position))}
           >
             <Icon name="close" />
           </Button>

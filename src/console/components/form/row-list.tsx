@@ -39,35 +39,35 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
     <>
       {rows.length > 0 && (
         <ol class="row-list">
-          {rows.map((row, at) => (
+          {rows.map((row, position) => (
             <Row
-              key={getKey(row, at)}
-              id={`${what}-${at}`}
+              key={getKey(row, position)}
+              id={`${what}-${position}`}
               row={row}
-              at={at}
+              at={position}
               last={rows.length - 1}
               spec={types.find(({ type }) => type === row['type'])}
-              path={[...path, at]}
+              path={[...path, position]}
               findings={findings}
               datapoints={datapoints}
-              isDragged={dragged === at}
-              isFolded={rows.length >= FOLDED_MIN && !opened.includes(getKey(row, at))}
+              isDragged={dragged === position}
+              isFolded={rows.length >= FOLDED_MIN && !opened.includes(getKey(row, position))}
               onFold={
                 rows.length < FOLDED_MIN
                   ? null
                   : () =>
                       setOpened((before) =>
-                        before.includes(getKey(row, at))
-                          ? before.filter((one) => one !== getKey(row, at))
-                          : [...before, getKey(row, at)],
+                        before.includes(getKey(row, position))
+                          ? before.filter((one) => one !== getKey(row, position))
+                          : [...before, getKey(row, position)],
                       )
               }
-              onChange={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
-              onMove={(to) => move(at, to)}
-              onRemove={() => onChange(rows.filter((_, i) => i !== at))}
+              onChange={(next) => onChange(rows.map((findingPath, i) => (i === position ? next : findingPath)))}
+              onMove={(to) => move(position, to)}
+              onRemove={() => onChange(rows.filter((_, i) => i !== position))}
               onDrag={setDragged}
               onDrop={() => {
-                if (dragged !== null && dragged !== at) onChange(moveItem(rows, dragged, at));
+                if (dragged !== null && dragged !== position) onChange(moveItem(rows, dragged, position));
                 setDragged(null);
               }}
             />
@@ -88,7 +88,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
   );
 }
 
-const getKey = ({ id }: JsonObject, at: number): string => String(id ?? at);
+const getKey = ({ id }: JsonObject, position: number): string => String(id ?? position);
 
 /** Returns an unused id for a type, such as `top-n` or `top-n-2`. */
 function createUnusedId(type: string, rows: readonly JsonObject[]): string {
@@ -117,12 +117,14 @@ interface RowProps extends RowActions, Pick<RowListProps, 'findings' | 'datapoin
 function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowProps) {
   const text = formatPath(path);
   const problems = findings.filter(
-    ({ path: own, severity, code }) =>
-      severity === 'error' && code !== 'MISSING_PARAMETER' && own.startsWith(`${text}.`),
+    ({ path: findingPath, severity, code }) =>
+      severity === 'error' && code !== 'MISSING_PARAMETER' && findingPath.startsWith(`${text}.`),
   );
   const params = isObject(row['params']) ? row['params'] : {};
-  const listFindings = (place: string) =>
-    findings.filter(({ path: own }) => own === `${text}.${place}` || own.startsWith(`${text}.${place}[`));
+  const listFindings = (member: string) =>
+    findings.filter(
+      ({ path: findingPath }) => findingPath === `${text}.${member}` || findingPath.startsWith(`${text}.${member}[`),
+    );
   const setParameter = (name: string, value: Json | undefined) => {
     const { [name]: _, ...others } = params;
     onChange({ ...row, params: value === undefined ? others : { ...others, [name]: value } });
@@ -174,7 +176,7 @@ const RARE: ReadonlySet<string> = new Set(['soft', 'priority']);
 
 /** Joins labels, as in `Soft penalty, priority and id`. */
 function formatList(labels: readonly string[]): string {
-  const words = labels.map((label, at) => (at === 0 ? label : label.toLowerCase()));
+  const words = labels.map((label, position) => (position === 0 ? label : label.toLowerCase()));
   return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`; // at least the id
 }
 

@@ -21,8 +21,10 @@ export function createFields(schemas: Schemas, schema: string, names?: readonly 
     whole,
   );
   return (names ?? Object.keys(properties)).flatMap((name) => {
-    const own = properties[name];
-    return own === undefined ? [] : [createSchemaField(schemas, name, { own, isRequired: required.includes(name) })];
+    const ownSchema = properties[name];
+    return ownSchema === undefined
+      ? []
+      : [createSchemaField(schemas, name, { own: ownSchema, isRequired: required.includes(name) })];
   });
 }
 
@@ -55,8 +57,8 @@ const findChoices = ({ enum: all, const: one, items }: Schema): readonly string[
   all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 
 /** Returns the schema of a member without null. */
-function resolveValue(schemas: Schemas, own: Schema): Schema {
-  const whole = resolve(schemas, own);
+function resolveValue(schemas: Schemas, ownSchema: Schema): Schema {
+  const whole = resolve(schemas, ownSchema);
   if (Array.isArray(whole.type)) return { ...whole, type: whole.type.find((type) => type !== 'null') };
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');
   return other?.length === 1 ? resolve(schemas, other[0]!) : whole;
@@ -66,8 +68,8 @@ function resolveValue(schemas: Schemas, own: Schema): Schema {
  * Returns the schema of the object in a member: the member itself, the items of its list, or the object form of a value
  * that may also be a name.
  */
-function resolveObject(schemas: Schemas, own: Schema): Schema {
-  const whole = resolveValue(schemas, own);
+function resolveObject(schemas: Schemas, ownSchema: Schema): Schema {
+  const whole = resolveValue(schemas, ownSchema);
   if (whole.items !== undefined) return resolveObject(schemas, whole.items);
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }

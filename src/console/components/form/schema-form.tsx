@@ -36,9 +36,9 @@ export function SchemaForm(props: SchemaFormProps) {
   const { schema, names, except = [], changes = {}, value, onChange } = props;
   const { findings = [], path = [], datapoints = [], fixed = [] } = props;
   const schemas = useSchemas();
-  const put = (name: string, own: JsonObject[string]) => {
+  const put = (name: string, memberValue: JsonObject[string]) => {
     const { [name]: _, ...others } = value;
-    onChange(own === undefined ? others : { ...value, [name]: own });
+    onChange(memberValue === undefined ? others : { ...value, [name]: memberValue });
   };
   return (
     <Answered resource={schemas} what="the fields of the form">
@@ -53,7 +53,7 @@ export function SchemaForm(props: SchemaFormProps) {
                 findings: selectFindings(findings, formatPath([...path, spec.name])),
                 datapoints,
                 isDisabled: fixed.includes(spec.name),
-                onChange: (own: JsonObject[string]) => put(spec.name, own),
+                onChange: (memberValue: JsonObject[string]) => put(spec.name, memberValue),
               };
               const members = `${schema}.${spec.name}`;
               if (shown.spec.kind === 'named')

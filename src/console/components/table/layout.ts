@@ -24,14 +24,14 @@ export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLa
 
 /** Returns the left offset of each pinned column, in pixels. */
 export function listPinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
+  const positions = new Map<string, number>();
   let left = 0;
   for (const { id, width } of columns) {
     if (!layout.pinned.includes(id)) break; // pinned columns come first
-    places.set(id, left);
+    positions.set(id, left);
     left += width;
   }
-  return places;
+  return positions;
 }
 
 /** Moves an id by a number of positions. */

@@ -1,6 +1,6 @@
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
@@ -137,7 +137,7 @@ interface InSight {
   /** Position of the row that was clicked or focused; the next field is its key. */
   readonly active: number;
   readonly picked: string | null;
-  pick(at: number, key: string): void;
+  pick(position: number, key: string): void;
 }
 
 /** Heights in pixels: the maximum height of the rows together, and the height of one row. */
@@ -161,8 +161,8 @@ function useRowsInSight<R>(
     stop: Math.min(Math.max(active, window.from), Math.max(window.from, window.to - 1)),
     active,
     picked,
-    pick(at, key) {
-      setActive(at);
+    pick(position, key) {
+      setActive(position);
       setPicked(key);
     },
   };
@@ -173,7 +173,7 @@ interface KeyContext<R> {
   /** Height of a row in pixels. */
   readonly row: number;
   readonly stop: number;
-  pick(at: number, key: string): void;
+  pick(position: number, key: string): void;
 }
 
 /** Handles keys: arrow keys move between rows, Enter opens a row. */
@@ -285,9 +285,9 @@ export const fitWholeRows = (height: number, row: number): number =>
 /** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
 function showRow(scroller: HTMLDivElement, { at, row, opens }: ShownRow): void {
   const top = at * row;
-  const room = scroller.clientHeight - HEAD_HEIGHT - row;
+  const visibleHeight = scroller.clientHeight - HEAD_HEIGHT - row;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+  else if (top > scroller.scrollTop + visibleHeight) scroller.scrollTop = top - visibleHeight;
   if (!opens) return;
   requestAnimationFrame(() => scroller.querySelector<HTMLElement>(`[data-at="${at}"]`)?.focus({ preventScroll: true }));
 }

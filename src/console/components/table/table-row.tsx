@@ -35,7 +35,7 @@ interface TableRowsProps<R> extends CellsProps<R> {
   readonly picked: string | null;
   /** Position of the focusable entry. */
   readonly stop: number;
-  onPick(at: number, key: string): void;
+  onPick(position: number, key: string): void;
   onOpen(entry: Entry<R>): void;
 }
 
@@ -46,7 +46,7 @@ export function TableRows<R>(props: TableRowsProps<R>) {
   return (
     <>
       {entries.map((entry, i) => {
-        const at = from + i;
+        const position = from + i;
         const isGroup = entry.kind === 'group';
         const isOpen = !isGroup && openKey !== null && keyOf(entry.row) === openKey;
         const opens = isGrid || isGroup;
@@ -61,15 +61,15 @@ export function TableRows<R>(props: TableRowsProps<R>) {
               isPicked: !isGrid && entry.key === picked,
               isTall: height > ROW_HEIGHT,
             })}
-            data-at={at}
-            aria-rowindex={at + first}
+            data-at={position}
+            aria-rowindex={position + first}
             aria-selected={isGrid && openKey !== null ? isOpen : undefined}
             aria-expanded={isGroup ? entry.isOpen : undefined}
-            tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
-            style={{ gridTemplateColumns: template, transform: `translateY(${at * height}px)` }}
-            onFocus={() => onPick(at, entry.key)}
+            tabIndex={isGrid ? (position === stop ? 0 : -1) : undefined}
+            style={{ gridTemplateColumns: template, transform: `translateY(${position * height}px)` }}
+            onFocus={() => onPick(position, entry.key)}
             onClick={(event) => {
-              onPick(at, entry.key);
+              onPick(position, entry.key);
               if (opens && !isOnControl(event.target)) onOpen(entry);
             }}
           >

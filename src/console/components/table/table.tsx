@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { getPartName } from '../../state/part.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { storeLayout, getLayout } from '../../state/table-layouts.js';
 import { parseSort, formatSort, type TableProps } from './columns.js';
 import { selectColumn } from './selection.js';

@@ -21,14 +21,14 @@ export function ChangeTable({ label, changes, document, types }: ChangeTableProp
   const words = useMemo(() => createFieldFormatter(types), [types]);
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
-      {changes.map(({ path: pointer, op, before, after }, at) => {
+      {changes.map(({ path: pointer, op, before, after }, position) => {
         const path = parsePointer(pointer);
         // An entry of a list of values has the name of the list.
         const named =
           typeof path.at(-1) === 'number' && !isObject((after ?? before) as Json) ? path.slice(0, -1) : path;
         const [old, next] = cutAround(before as Json, after as Json);
         return (
-          <tr key={at}>
+          <tr key={position}>
             <th scope="row" title={pointer}>
               {types === undefined ? formatPathLabel(named, document) : formatField(words, named, document)}
             </th>
@@ -50,10 +50,10 @@ function cutAround(before: Json, after: Json): readonly [Json, Json] {
   if (typeof before !== 'string' || typeof after !== 'string' || Math.max(before.length, after.length) < TEXT_MIN)
     return [before, after];
   const shared = markChange(before, [after])[0];
-  const at = shared.indexOf(' ', shared.length - LEAD);
-  return shared.length < 2 * LEAD || at < 0
+  const lastSpace = shared.indexOf(' ', shared.length - LEAD);
+  return shared.length < 2 * LEAD || lastSpace < 0
     ? [before, after]
-    : [`… ${before.slice(at + 1)}`, `… ${after.slice(at + 1)}`];
+    : [`… ${before.slice(lastSpace + 1)}`, `… ${after.slice(lastSpace + 1)}`];
 }
 
 interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {

@@ -1,7 +1,7 @@
 import type { DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { attempt } from '../../state/actions.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import type { JsonObject } from '../../words/paths.js';
 import { notifyChange, useResource } from '../../state/resource.js';

@@ -45,8 +45,8 @@ const createRoutes = ({ kind, id }: VersionedFamily) => {
   return { routes, params: { [parameter]: id } as { readonly index_id: string } };
 };
 
-export function listVersions(of: VersionedFamily, signal: AbortSignal): Promise<VersionList> {
-  const { routes, params } = createRoutes(of);
+export function listVersions(family: VersionedFamily, signal: AbortSignal): Promise<VersionList> {
+  const { routes, params } = createRoutes(family);
   return service.value.call(`list${routes}Versions` as 'listIndexVersions', {
     params,
     query: { limit: VERSIONS_MAX },
@@ -55,16 +55,16 @@ export function listVersions(of: VersionedFamily, signal: AbortSignal): Promise<
 }
 
 export function readDifference(
-  of: VersionedFamily,
+  family: VersionedFamily,
   query: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<VersionDifference> {
-  const { routes, params } = createRoutes(of);
+  const { routes, params } = createRoutes(family);
   return service.value.call(`diff${routes}Versions` as 'diffIndexVersions', { params, query, signal });
 }
 
-export function readVersion(of: VersionedFamily, version: number, signal: AbortSignal) {
-  const { routes, params } = createRoutes(of);
+export function readVersion(family: VersionedFamily, version: number, signal: AbortSignal) {
+  const { routes, params } = createRoutes(family);
   return service.value.call(`get${routes}Version` as 'getIndexVersion', {
     params: { ...params, version: String(version) },
     signal,
@@ -82,8 +82,8 @@ interface VersionRestoration {
  * Restores a version.
  * @throws DivisorError PRECONDITION_FAILED if another version was stored in the meantime
  */
-export function restoreVersion(of: VersionedFamily, { version, ifMatch, note }: VersionRestoration) {
-  const { routes, params } = createRoutes(of);
+export function restoreVersion(family: VersionedFamily, { version, ifMatch, note }: VersionRestoration) {
+  const { routes, params } = createRoutes(family);
   return service.value.call(`restore${routes}Version` as 'restoreIndexVersion', {
     params: { ...params, version: String(version) },
     ifMatch,

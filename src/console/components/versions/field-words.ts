@@ -24,8 +24,8 @@ export function createFieldFormatter(types: RuleTypes | undefined): FieldFormatt
       return steps.length === 0 ? 'General' : formatPathLabel(steps, document);
     },
     label(path, document) {
-      const own = path.slice(getPart(path).length);
-      return find(path, document)?.label ?? formatPathLabel(own, undefined);
+      const remainder = path.slice(getPart(path).length);
+      return find(path, document)?.label ?? formatPathLabel(remainder, undefined);
     },
     value(path, value, document) {
       if (typeof value === 'boolean') return value ? 'yes' : 'no';
@@ -41,8 +41,8 @@ const RULES_MEMBER = 'selection';
 
 /** Returns the path of the part that contains a field: a selection rule or the first object. */
 function getPart(path: Path): Path {
-  const at = path.indexOf(RULES_MEMBER);
-  if (at >= 0 && typeof path[at + 1] === 'number') return path.slice(0, at + 2);
+  const rulesPosition = path.indexOf(RULES_MEMBER);
+  if (rulesPosition >= 0 && typeof path[rulesPosition + 1] === 'number') return path.slice(0, rulesPosition + 2);
   const first = path.findIndex((step) => step !== 'pipeline');
   return path.length - first > 1 ? path.slice(0, first + 1) : [];
 }
@@ -50,12 +50,12 @@ function getPart(path: Path): Path {
 /** Returns the description of a field in the catalogue of an index. */
 function findParameter(types: RuleTypes, path: Path, document: JsonObject | undefined): ParameterSpec | undefined {
   const [name] = path.slice(-1);
-  const at = path.indexOf('params');
-  if (at >= 0) {
-    const rule = getValueAt(document, path.slice(0, at));
+  const paramsPosition = path.indexOf('params');
+  if (paramsPosition >= 0) {
+    const rule = getValueAt(document, path.slice(0, paramsPosition));
     const all = path.includes('weighting') ? types.weighting : types.selection;
     const spec = isObject(rule) ? all.find(({ type }) => type === rule['type']) : undefined;
-    return path.length === at + 2 ? spec?.parameters.find((one) => one.name === name) : undefined;
+    return path.length === paramsPosition + 2 ? spec?.parameters.find((one) => one.name === name) : undefined;
   }
   const steps = path.filter((step) => step !== 'pipeline' && typeof step === 'string');
   const part = steps.length === 1 ? 'index' : String(steps[0]);

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { createLazyComponent } from '../lazy.js';
 import type { VersionsProps } from './families.js';
 import './version-history.css';

@@ -1,5 +1,5 @@
 import type { DocumentVersion, VersionList } from '#clients/typescript/divisor.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
@@ -15,13 +15,13 @@ import './versions.css';
 
 /** Renders the author, date, reason and changes of each version, and restores an earlier version. */
 export function Versions({ kind, id, onRestored }: VersionsProps) {
-  const of = { kind, id };
-  const list = useResource(`versions ${of.kind} ${of.id}`, (signal) => listVersions(of, signal));
+  const family = { kind, id };
+  const list = useResource(`versions ${family.kind} ${family.id}`, (signal) => listVersions(family, signal));
   return (
     <Answered resource={list} what="the versions">
       {(found) => (
         <VersionRows
-          of={of}
+          of={family}
           list={found}
           onReload={() => {
             list.reload();

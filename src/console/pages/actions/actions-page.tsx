@@ -14,7 +14,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { useNames, type NameFacts } from '../../state/names.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -34,9 +34,11 @@ const LISTED_MAX = 1000;
 export function ActionsPage() {
   const chosen = getParameter('state') ?? 'all';
   const open = getParameter('action');
-  const asked = getParameter('from');
+  const requestedStart = getParameter('from');
   const last = health.value?.store?.end ?? null;
-  const listed = useResource(`actions ${asked} ${last}`, (signal) => load(asked, last, signal), { keeps: true });
+  const listed = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
+    keeps: true,
+  });
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
       <Answered resource={listed} what="the corporate actions">
@@ -54,7 +56,7 @@ export function ActionsPage() {
                 <span class="quiet">Ex-date from</span>
                 <DateInput
                   label="Ex-date from"
-                  value={asked ?? findFirstDate(span, last)}
+                  value={requestedStart ?? findFirstDate(span, last)}
                   least="1900-01-01"
                   most="2999-12-31"
                   onChange={(date) => setParameters({ from: date, action: null })}
@@ -74,7 +76,7 @@ export function ActionsPage() {
               chosen={chosen}
               open={open}
               last={last}
-              from={asked ?? findFirstDate(span, last)}
+              from={requestedStart ?? findFirstDate(span, last)}
               isComing={span === 'usual' || span === 'next'}
             />
             {total > actions.length && (

@@ -9,7 +9,7 @@ import { MayNot } from '../../components/may-not.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { may, principal } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -55,7 +55,7 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
 }
 
 function ApprovalFacts({ approval }: { readonly approval: Approval }) {
-  const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
+  const { action, subject, state, summary, requested_by: by, requested_at: requestedAt, expires_at: until } = approval;
   const day = approval.schedule_day;
   const address = formatSubjectAddress(approval);
   return (
@@ -74,7 +74,7 @@ function ApprovalFacts({ approval }: { readonly approval: Approval }) {
               </a>
             ),
           ],
-          ['Requested', `${formatMoment(at)} by ${by}`],
+          ['Requested', `${formatMoment(requestedAt)} by ${by}`],
           ['Approved', findApprover(approval)],
           ['Expires', state === 'pending' || state === 'approved' ? formatMoment(until) : null],
           ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],

@@ -1,6 +1,6 @@
 import type { Approval } from '#clients/typescript/divisor.js';
 import type { BadgeKind } from '../../components/badge.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { formatIndexAddress, formatScheduleAddress, storeAddress } from '../../words/addresses.js';
 
 /** Badge kinds by state. Choices list the states in this order. */

@@ -11,7 +11,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may, principal } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -58,7 +58,7 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
   const countOf = (...states: State[]) => formatCount(approvals.filter(({ state }) => states.includes(state)).length);
   const next = approvals
     .filter(({ state }) => state === 'pending')
-    .map(({ expires_at: at }) => at)
+    .map(({ expires_at: expiresAt }) => expiresAt)
     .toSorted()[0];
   return (
     <Metrics
@@ -81,13 +81,13 @@ interface ApprovalListProps {
 }
 
 function ApprovalList({ approvals, open }: ApprovalListProps) {
-  const asked = getParameter('state');
+  const requestedState = getParameter('state');
   // A request that is decided while it is open does not change the list.
-  const chosen = useMemo(() => asked ?? chooseState(approvals, open), [asked, open]);
+  const chosen = useMemo(() => requestedState ?? chooseState(approvals, open), [requestedState, open]);
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
-  const own = principal.value?.key_id;
-  const decidable = rows.filter(({ state, history }) => state === 'pending' && history[0]?.key_id !== own);
+  const ownKeyId = principal.value?.key_id;
+  const decidable = rows.filter(({ state, history }) => state === 'pending' && history[0]?.key_id !== ownKeyId);
   const keys = selected.filter((key) => decidable.some(({ approval_id: id }) => String(id) === key));
   return (
     <>

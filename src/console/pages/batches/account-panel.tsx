@@ -4,7 +4,7 @@ import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { setParameters } from '../../state/place.js';
+import { setParameters } from '../../state/location.js';
 import { formatBps, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 import {
   formatConflict,

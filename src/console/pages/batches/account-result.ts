@@ -61,13 +61,13 @@ export function formatConflict(
 ): string {
   const amount = amounts?.[rule] ?? null;
   if (amount === null) return WITHOUT_AMOUNT.has(rule) ? formatRule(rule) : `${formatRule(rule)}: no amount suffices`;
-  const own = rule === 'tax.budget' ? formatDecimal(amount) : formatPercent(amount, 3);
-  if (rule !== 'exclusions') return `${formatRule(rule)}: ${own} more`;
+  const amountText = rule === 'tax.budget' ? formatDecimal(amount) : formatPercent(amount, 3);
+  if (rule !== 'exclusions') return `${formatRule(rule)}: ${amountText} more`;
   const all = Object.entries(staying ?? {}).toSorted((a, b) => b[1] - a[1]);
   const names = all.slice(0, EXCLUSIONS_SHOWN).map(([name, weight]) => `${name} ${formatPercent(weight, 3)}`);
   const others = all.length - names.length;
   const list = [...names, ...(others > 0 ? [`${others} more`] : [])].join(', ');
-  return `${formatRule(rule)}: ${own} has to stay${list === '' ? '' : ` (${list})`}`;
+  return `${formatRule(rule)}: ${amountText} has to stay${list === '' ? '' : ` (${list})`}`;
 }
 
 /**

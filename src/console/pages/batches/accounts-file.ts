@@ -34,8 +34,8 @@ export async function inspectFile(file: File): Promise<AccountsFile | null> {
     const [head = '', ...rows] = lines;
     const separator = [';', '\t'].find((one) => head.includes(one)) ?? ',';
     const cleanCell = (cell: string | undefined) => (cell ?? '').replaceAll(/["\uFEFF]/g, '').trim();
-    const at = head.split(separator).findIndex((name) => cleanCell(name) === 'account_id');
-    return new Set(rows.map((row) => cleanCell(row.split(separator)[at]))).size;
+    const idPosition = head.split(separator).findIndex((name) => cleanCell(name) === 'account_id');
+    return new Set(rows.map((row) => cleanCell(row.split(separator)[idPosition]))).size;
   }
 }
 

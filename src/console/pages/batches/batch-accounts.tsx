@@ -8,7 +8,7 @@ import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatBps, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';

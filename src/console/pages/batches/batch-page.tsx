@@ -108,6 +108,6 @@ const REFUSED_COLUMNS: readonly Column<RefusedAccount>[] = [
 
 /** Returns the message of a finding without the position and id of the account, which are in other columns. */
 const formatSentence = ({ message }: RefusedAccount['findings'][number]): string => {
-  const own = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
-  return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);
+  const shortMessage = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
+  return shortMessage === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(shortMessage);
 };

@@ -11,7 +11,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { getJob, liveJobs } from '../../state/live.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -108,8 +108,8 @@ const formatUnsolved = ({ by_status: { infeasible = 0, refused = 0 } }: BatchVie
     .filter(Boolean)
     .join(', ');
 
-const formatBatchMoney = ({ view, currency }: BatchRow, of: (view: BatchView) => number): string =>
-  view === undefined ? MISSING_TEXT : formatMoney(formatDecimal(of(view)), currency);
+const formatBatchMoney = ({ view, currency }: BatchRow, readAmount: (view: BatchView) => number): string =>
+  view === undefined ? MISSING_TEXT : formatMoney(formatDecimal(readAmount(view)), currency);
 
 const formatAnnual = (value: number | undefined): string =>
   value === undefined ? MISSING_TEXT : `${formatPercent(value)} a year`;

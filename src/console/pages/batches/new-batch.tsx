@@ -7,7 +7,7 @@ import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { start } from '../../state/actions.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { formatBytes, formatCount } from '../../words/numbers.js';
@@ -26,10 +26,10 @@ export function NewBatch() {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   return (
     <Answered resource={indices} what="the indices">
-      {({ indices: known }) => (
+      {({ indices: indexList }) => (
         <Answered resource={models} what="the risk models">
           {({ risk_models: stored }) => (
-            <BatchForm parents={known.map(({ id }) => id)} models={stored.map(({ model_id: id }) => id)} />
+            <BatchForm parents={indexList.map(({ id }) => id)} models={stored.map(({ model_id: id }) => id)} />
           )}
         </Answered>
       )}

@@ -13,7 +13,7 @@ import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import { attempt } from '../../state/actions.js';
 import { useExchanges } from '../../state/exchanges.js';
-import { formatAddress, getParameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
@@ -32,10 +32,10 @@ export function CalendarPage() {
   const month = getParameter('month');
   const day = getParameter('day');
   const view = getParameter('view') === 'list' ? 'list' : 'month';
-  const own = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
+  const filter = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
   // The month view needs the events from the first day of the month.
   const query = {
-    ...own,
+    ...filter,
     from: findFirstDate(getParameter('from'), view === 'month' ? (month ?? formatToday().slice(0, 7)) : null),
   };
   const events = useResource(
@@ -57,7 +57,7 @@ export function CalendarPage() {
       actions={
         <>
           <LinkButton href={formatClosuresAddress(findCalendar(events.data) ?? 'XNYS')}>Recorded closures</LinkButton>
-          <Subscribe address={file} query={own} />
+          <Subscribe address={file} query={filter} />
         </>
       }
     >
@@ -131,12 +131,12 @@ const LATER_MONTHS = 11;
 /** Renders the events of the month or of the selected day as a table, which also fits on a telephone. */
 function Agenda({ month, day, events, exchanges }: AgendaProps) {
   const rows = events.filter(({ date }) => (day === null ? date.startsWith(month) : date === day));
-  const own = useRef<HTMLDivElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    if (day !== null) own.current?.scrollIntoView({ block: 'nearest' });
+    if (day !== null) frame.current?.scrollIntoView({ block: 'nearest' });
   }, [day]);
   return (
-    <div ref={own}>
+    <div ref={frame}>
       <Section
         title={day === null ? 'Events of the month' : `Events of ${day}`}
         aside={

@@ -15,16 +15,16 @@ interface ChangesProps {
   readonly edited: EditedDocument;
   /** Position of the change whose form is open. */
   readonly open: number | null;
-  onOpen(at: number | null): void;
+  onOpen(position: number | null): void;
 }
 
 /** Renders the recorded changes of a calendar. Each change opens to its form. */
 export function Changes({ edited, open, onOpen }: ChangesProps) {
   const { document, set } = edited;
   const changes = listRows(document['changes']);
-  const put = (next: readonly JsonObject[], at: number | null) => {
+  const put = (next: readonly JsonObject[], position: number | null) => {
     set({ ...document, changes: next });
-    onOpen(at);
+    onOpen(position);
   };
   const add = may('data') && (
     <Button onClick={() => put([...changes, { session: 'closed' }], changes.length)}>
@@ -47,21 +47,21 @@ export function Changes({ edited, open, onOpen }: ChangesProps) {
             </tr>
           </thead>
           <tbody>
-            {changes.map((change, at) => (
+            {changes.map((change, position) => (
               <Change
-                key={at}
+                key={position}
                 edited={edited}
                 change={change}
-                at={at}
-                isOpen={open === at}
-                onOpen={() => onOpen(open === at ? null : at)}
+                at={position}
+                isOpen={open === position}
+                onOpen={() => onOpen(open === position ? null : position)}
                 onChange={(next) =>
                   put(
-                    changes.map((own, i) => (i === at ? removeHours(next) : own)),
-                    at,
+                    changes.map((findingPath, i) => (i === position ? removeHours(next) : findingPath)),
+                    position,
                   )
                 }
-                onRemove={() => put(changes.toSpliced(at, 1), null)}
+                onRemove={() => put(changes.toSpliced(position, 1), null)}
               />
             ))}
           </tbody>
@@ -106,7 +106,9 @@ function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: Chan
   const { date, session, reason } = change;
   const day = String(date ?? '');
   const path = formatPath(['changes', at]);
-  const isWrong = edited.findings.some(({ path: own, severity }) => severity === 'error' && own.startsWith(path));
+  const isWrong = edited.findings.some(
+    ({ path: findingPath, severity }) => severity === 'error' && findingPath.startsWith(path),
+  );
   return (
     <>
       <tr>

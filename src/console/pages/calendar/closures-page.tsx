@@ -8,7 +8,7 @@ import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import type { PageProps } from '../../state/page-props.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';

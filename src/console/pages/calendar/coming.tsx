@@ -73,9 +73,9 @@ function groupByDay(events: readonly Event[]): readonly (readonly [Event, ...Eve
   const days = new Map<string, [Event, ...Event[]]>();
   for (const event of events) {
     const key = `${event.date} ${event.kind}`;
-    const known = days.get(key);
-    if (known === undefined) days.set(key, [event]);
-    else known.push(event);
+    const knownDay = days.get(key);
+    if (knownDay === undefined) days.set(key, [event]);
+    else knownDay.push(event);
   }
   return [...days.values()];
 }

@@ -1,7 +1,7 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
-import { setParameters } from '../../state/place.js';
+import { setParameters } from '../../state/location.js';
 import { subtractMonths } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { getBadge, formatEvent } from './event-kinds.js';

@@ -15,7 +15,7 @@ import { createNumericColumn, type Column } from '../../components/table/columns
 import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -49,14 +49,14 @@ export function ComparePage() {
 }
 
 function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
-  const asked = getParameter('ids');
-  const chosen = (asked === null ? ids.slice(0, 4) : asked.split(','))
+  const requestedIds = getParameter('ids');
+  const chosen = (requestedIds === null ? ids.slice(0, 4) : requestedIds.split(','))
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
   const benchmark = getParameter('benchmark');
   // A run that is also the benchmark is drawn only as the benchmark.
   const compared = chosen.filter((id) => id !== benchmark);
-  const unknown = (asked?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
+  const unknown = (requestedIds?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
     return <EmptyState title="Nothing to compare yet">Run an index or a strategy first.</EmptyState>;
   return (

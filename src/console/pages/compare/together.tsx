@@ -7,7 +7,7 @@ import { Section } from '../../components/page.js';
 import { addSign } from '../../components/signed.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';

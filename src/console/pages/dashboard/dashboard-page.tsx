@@ -8,7 +8,7 @@ import { Page } from '../../components/page.js';
 import { PageSkeleton } from '../../components/skeleton.js';
 import { createPin, isArranged, pins, PINS_MAX, setPins, type NewPin, type Pin } from '../../state/dashboard.js';
 import { getPartName } from '../../state/part.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
@@ -139,8 +139,8 @@ const listNewest = (runs: Runs): Runs => {
   return runs.toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1));
 };
 
-function partOf(id: string, at: number): NewPin {
-  const { tab, part, width } = PARTS[at]!; // `at` is a position in `PARTS`
+function partOf(id: string, position: number): NewPin {
+  const { tab, part, width } = PARTS[position]!; // `position` is a position in `PARTS`
   const address = formatAddress(formatIndexAddress(id), { tab: tab === 'performance' ? null : tab });
   return { address, part: part(id), page: id, width };
 }
@@ -191,7 +191,7 @@ function Empty() {
               label="Start with an index"
               prompt="Start with an index"
               options={ids.map((id) => ({ value: id, text: id }))}
-              onAdd={(id) => setPins(INITIAL_PARTS.map((at) => createPin(partOf(id, at))))}
+              onAdd={(id) => setPins(INITIAL_PARTS.map((position) => createPin(partOf(id, position))))}
             />
           </>
         )
@@ -245,19 +245,24 @@ interface PinButtonsProps {
 
 function PinButtons({ one, all, onMove }: PinButtonsProps) {
   const { part, width } = one;
-  const at = all.indexOf(one);
+  const position = all.indexOf(one);
   const change = (next: Pin['width']) =>
     setPins(all.map((other) => (other.id === one.id ? { ...other, width: next } : other)));
   return (
     <span class="dashboard-acts">
-      <Button kind="bare" aria-label={`Move ${part} back`} disabled={at === 0} onClick={() => onMove(at - 1)}>
+      <Button
+        kind="bare"
+        aria-label={`Move ${part} back`}
+        disabled={position === 0}
+        onClick={() => onMove(position - 1)}
+      >
         <Icon name="up" />
       </Button>
       <Button
         kind="bare"
         aria-label={`Move ${part} on`}
-        disabled={at === all.length - 1}
-        onClick={() => onMove(at + 1)}
+        disabled={position === all.length - 1}
+        onClick={() => onMove(position + 1)}
       >
         <Icon name="down" />
       </Button>

@@ -7,7 +7,7 @@ import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
@@ -109,8 +109,10 @@ type Source = (typeof SOURCES)[number];
 
 /** Returns the source of a connection: that of its location, otherwise the first one of its type. */
 function createSource({ kind, location }: JsonObject): Source {
-  const own = SOURCES.filter((source) => source.kind === kind);
-  return own.find(({ example }) => String(location).startsWith(getScheme(example))) ?? own[0] ?? SOURCES[0];
+  const kindSources = SOURCES.filter((source) => source.kind === kind);
+  return (
+    kindSources.find(({ example }) => String(location).startsWith(getScheme(example))) ?? kindSources[0] ?? SOURCES[0]
+  );
 }
 
 /** Returns the type that a location names; nothing before a location is entered. */

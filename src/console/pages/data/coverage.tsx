@@ -8,7 +8,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';

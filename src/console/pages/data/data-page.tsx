@@ -116,7 +116,9 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
 function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const countUsers = ({ store_id: id, active }: DataStore) =>
-    (indices.data?.indices ?? []).filter(({ store_id: own }) => own === id || (own === null && active)).length;
+    (indices.data?.indices ?? []).filter(
+      ({ store_id: indexStore }) => indexStore === id || (indexStore === null && active),
+    ).length;
   return (
     <Section title="Stores">
       <Table

@@ -11,7 +11,7 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
@@ -119,12 +119,12 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
 
 /** Renders the origin, author, reason and row numbers of a version. A narrow table hides these columns. */
 function Origin({ version }: { readonly version: Version }) {
-  const { known_at: at, source, author, note, readable, content_hash: hash } = version;
+  const { known_at: knownAt, source, author, note, readable, content_hash: hash } = version;
   const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
   return (
     <Facts
       facts={[
-        ['Known since', formatMoment(at)],
+        ['Known since', formatMoment(knownAt)],
         ['Created by', `${source.replaceAll('_', ' ')}, ${author}`],
         ['Reason', note],
         ['Rows', `${formatCount(added)} added, ${formatCount(changed)} changed, ${formatCount(removed)} removed`],
@@ -188,14 +188,14 @@ function Overridden({ override }: { readonly override: CellOverride | undefined 
   );
 }
 
-const createRowsColumn = (title: string, of: (version: Version) => number): Column<Version> =>
+const createRowsColumn = (title: string, countRows: (version: Version) => number): Column<Version> =>
   createNumericColumn({
     id: title,
     title,
     help: 'Rows, compared with the previous version',
     width: 84,
     priority: 5,
-    of,
+    of: countRows,
     write: formatCount,
   });
 

@@ -29,22 +29,26 @@ interface ListedFile extends ImportFile {
 
 interface FileHandlers {
   /** Assigns a file to a table. */
-  put(at: number, table: TableName): void;
-  remove(at: number): void;
+  put(position: number, table: TableName): void;
+  remove(position: number): void;
 }
 
 /** Renders files to import, each with its table and problems. */
 export function FileList({ files, findings, isMapped, onChange }: FileListProps) {
-  const chosen = files.map(({ file, table }, at) => ({ name: file.name, table, at }));
+  const chosen = files.map(({ file, table }, position) => ({ name: file.name, table, at: position }));
   const about = new Map<number | undefined, Finding[]>();
   for (const finding of findings) {
-    const at = findFile(finding, chosen)?.at;
-    about.set(at, [...(about.get(at) ?? []), finding]);
+    const position = findFile(finding, chosen)?.at;
+    about.set(position, [...(about.get(position) ?? []), finding]);
   }
-  const listed = files.map((one, at): ListedFile => ({ ...one, at, findings: about.get(at) ?? [] }));
+  const listed = files.map((one, position): ListedFile => ({
+    ...one,
+    at: position,
+    findings: about.get(position) ?? [],
+  }));
   const acts: FileHandlers = {
-    put: (at, table) => onChange(files.map((own, i) => (i === at ? { ...own, table } : own))),
-    remove: (at) => onChange(removeFile(files, at)),
+    put: (position, table) => onChange(files.map((own, i) => (i === position ? { ...own, table } : own))),
+    remove: (position) => onChange(removeFile(files, position)),
   };
   const prices = listed.filter(({ table }) => table === 'market');
   const isFolded = prices.length > LISTED_MAX;
@@ -173,8 +177,8 @@ function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; rea
 /** Returns the message of a finding, with its position in the file. */
 function formatMessage({ path, message }: Finding): string {
   const { row, column } = parseLocation(path);
-  const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
-  return `${place === '' ? '' : `${place}: `}${message}`;
+  const cellText = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
+  return `${cellText === '' ? '' : `${cellText}: `}${message}`;
 }
 
 /** Renders the first finding of a file. The table below shows the others, of which only the number is stated. */

@@ -53,8 +53,8 @@ export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProp
           kind="main"
           act={async (onRefusal) => {
             const refused: { trouble: Trouble | null } = { trouble: null };
-            const job = await generateMarket({ ...settings, activate }, (told) => {
-              refused.trouble = told;
+            const job = await generateMarket({ ...settings, activate }, (jobProgress) => {
+              refused.trouble = jobProgress;
             });
             if (job !== undefined) onClose();
             else if (refused.trouble !== null && refused.trouble.findings.length > 0) setTrouble(refused.trouble);

@@ -74,9 +74,9 @@ interface PartTerms {
 export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<ImportPart> {
   const whole = files.find(({ table }) => table === null);
   // base64 encodes three bytes as four characters
-  const room = ((bytesMax - HEADER_BYTES) / 4) * 3;
+  const sizeMax = ((bytesMax - HEADER_BYTES) / 4) * 3;
   if (whole !== undefined) {
-    if (whole.file.size > room) throw createSizeError(whole.file.name, whole.file.size, room);
+    if (whole.file.size > sizeMax) throw createSizeError(whole.file.name, whole.file.size, sizeMax);
     yield { content: await createWholeContent(whole), sent: 1, isLast: true };
     return;
   }
@@ -85,8 +85,12 @@ export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): As
   let [taken, unpacked] = [0, 0];
   for (const one of sortBy(files)) {
     const next = await packFile(one, mapping !== null);
-    if (computeSpace(next) > room) throw createSizeError(next.name, next.packed.length, room);
-    if (packed.length === FILES_MAX || taken + computeSpace(next) > room || unpacked + next.size > UNPACKED_BYTES_MAX) {
+    if (computeSpace(next) > sizeMax) throw createSizeError(next.name, next.packed.length, sizeMax);
+    if (
+      packed.length === FILES_MAX ||
+      taken + computeSpace(next) > sizeMax ||
+      unpacked + next.size > UNPACKED_BYTES_MAX
+    ) {
       assertDivisible(mapping, files.length);
       sent += packed.length;
       yield { content: await createArchiveContent(packed), sent, isLast: false };
@@ -107,9 +111,9 @@ const sortBy = (files: readonly ImportFile[]): readonly ImportFile[] =>
 /** Returns the size of an entry with its two headers in an archive. */
 const computeSpace = ({ packed, name }: PackedFile): number => packed.length + 2 * (name.length * 3 + 46);
 
-const createSizeError = (name: string, size: number, room: number): Error =>
+const createSizeError = (name: string, size: number, sizeMax: number): Error =>
   new Error(
-    `${name} has ${bytesText(size)} after compression; one request takes ${bytesText(room)}. Connect its folder instead.`,
+    `${name} has ${bytesText(size)} after compression; one request takes ${bytesText(sizeMax)}. Connect its folder instead.`,
   );
 
 /** Asserts that the prices are in one request if the history of each security must be read as a whole. */

@@ -32,19 +32,19 @@ export function addFiles(before: readonly ImportFile[], added: readonly Source[]
 }
 
 /** Returns the files without the file at a position. */
-export const removeFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
+export const removeFile = (files: readonly ImportFile[], position: number): readonly ImportFile[] =>
   assignTables(
-    files.filter((_, i) => i !== at),
+    files.filter((_, i) => i !== position),
     files.length,
   );
 
 /** Assigns tables to files. Among several files a workbook is one table; a single workbook has one table per sheet. */
 function assignTables(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
-  return files.map((one, at) => {
+  return files.map((one, position) => {
     const isOfATable = TABLE_FILE_ENDINGS.has(getExtension(one.file)) || (ofWorkbooks && isWorkbook(one));
     if (!isOfATable) return { ...one, table: null };
-    if (at < from && one.table !== null) return one;
+    if (position < from && one.table !== null) return one;
     const base = getBaseName(one.file)
       .replace(/\.[^.]*$/, '')
       .toLowerCase();

@@ -3,7 +3,7 @@ import { Banner } from '../../components/banner.js';
 import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
 import { may } from '../../state/principal.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { storeAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';

@@ -13,7 +13,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
@@ -42,9 +42,9 @@ export function Overrides({ store }: { readonly store: DataStore }) {
       </EmptyState>
     );
   /** @returns true if the change is stored */
-  const send = async (place: PriceLocation, price: number | null, reason: string) => {
+  const send = async (location: PriceLocation, price: number | null, reason: string) => {
     setTrouble(null);
-    const body = { ...place, price, reason };
+    const body = { ...location, price, reason };
     const answer = await attempt(
       () => service.value.call('overridePrice', { params: { store_id: id }, body }),
       setTrouble,
@@ -94,7 +94,7 @@ interface PriceLocation {
 }
 
 /** Sends a change. @returns true if it is stored */
-type SendOverride = (place: PriceLocation, price: number | null, reason: string) => Promise<boolean>;
+type SendOverride = (location: PriceLocation, price: number | null, reason: string) => Promise<boolean>;
 
 const FIELDS: readonly FieldSpec[] = [
   { name: 'identifier', label: 'Security', kind: 'text', isRequired: true },

@@ -1,5 +1,5 @@
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';

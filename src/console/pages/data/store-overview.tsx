@@ -12,7 +12,7 @@ import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
-import { addQuery } from '../../state/place.js';
+import { addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';

@@ -17,7 +17,7 @@ import { service } from '../../state/service.js';
 import { NameTable } from '../names/name-table.js';
 import { Coverage } from './coverage.js';
 import { DataVersions } from './data-versions.js';
-import { Doubts } from './doubts.js';
+import { DataWarnings } from './data-warnings.js';
 import { Overrides } from './overrides.js';
 import { activateStore } from '../../state/actions.js';
 import { deleteStore, refreshStore } from './store-acts.js';
@@ -80,7 +80,7 @@ function StoreOf({ store }: { readonly store: DataStore }) {
 function Part({ store, tab }: { readonly store: DataStore; readonly tab: string }) {
   switch (tab) {
     case 'doubts':
-      return <Doubts store={store} />;
+      return <DataWarnings store={store} />;
     case 'coverage':
       return <Coverage store={store} />;
     case 'names':

@@ -47,12 +47,12 @@ interface ArchiveEnd {
 async function endOf(archive: File): Promise<ArchiveEnd> {
   const start = Math.max(0, archive.size - END_BYTES - COMMENT_MAX);
   const view = await readView(archive, start, archive.size - start);
-  for (let at = view.byteLength - END_BYTES; at >= 0; at--)
-    if (view.getUint32(at, true) === END_MARK)
+  for (let offset = view.byteLength - END_BYTES; offset >= 0; offset--)
+    if (view.getUint32(offset, true) === END_MARK)
       return {
-        at: view.getUint32(at + 16, true),
-        bytes: view.getUint32(at + 12, true),
-        members: view.getUint16(at + 10, true),
+        at: view.getUint32(offset + 16, true),
+        bytes: view.getUint32(offset + 12, true),
+        members: view.getUint16(offset + 10, true),
       };
   throw new ArchiveFault(`${archive.name} is not a zip archive, or its end is missing.`);
 }
@@ -62,7 +62,9 @@ function readEntryAt(
   view: DataView,
   offset: number,
 ): { readonly member: Source; readonly length: number } {
-  const [nameLength, extraLength, commentLength] = [28, 30, 32].map((at) => view.getUint16(offset + at, true));
+  const [nameLength, extraLength, commentLength] = [28, 30, 32].map((recordOffset) =>
+    view.getUint16(offset + recordOffset, true),
+  );
   const name = new TextDecoder().decode(
     new Uint8Array(view.buffer, view.byteOffset + offset + ENTRY_BYTES, nameLength),
   );

@@ -100,11 +100,11 @@ function describe({ method, crc, packed, size }: PackedFile, nameLength: number)
 
 function record(fields: readonly RecordField[]): Uint8Array<ArrayBuffer> {
   const view = new DataView(new ArrayBuffer(fields.reduce((sum, [width]) => sum + width, 0)));
-  let at = 0;
+  let offset = 0;
   for (const [width, value] of fields) {
-    if (width === 2) view.setUint16(at, value, true);
-    else view.setUint32(at, value, true);
-    at += width;
+    if (width === 2) view.setUint16(offset, value, true);
+    else view.setUint32(offset, value, true);
+    offset += width;
   }
   return new Uint8Array(view.buffer);
 }

@@ -12,7 +12,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useExchanges } from '../../state/exchanges.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useFields } from '../../state/fields.js';
 import { storeOfNew } from '../../state/new-index.js';
@@ -225,8 +225,8 @@ function useDraft(opened: OpenedIndex): DraftState {
   const written = useAddressed('draft');
   const isBegunElsewhere = getParameter('template') !== null;
   const found = useMemo(() => {
-    const own = applyChanges(base, written.text) ?? (isBegunElsewhere ? null : readDraft(id));
-    return own === null || isStored ? own : fillFromStore(own, first);
+    const ownDraft = applyChanges(base, written.text) ?? (isBegunElsewhere ? null : readDraft(id));
+    return ownDraft === null || isStored ? ownDraft : fillFromStore(ownDraft, first);
   }, []);
   const keep = (next: JsonObject) => {
     const isChanged = !isSame(next, first);

@@ -4,7 +4,7 @@ import { useContext } from 'preact/hooks';
 import { subtractMonths } from '../../words/dates.js';
 import type { Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
 import { parseJson } from '../../state/addressed.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import {
   listDifferences,
   isObject,

@@ -27,7 +27,7 @@ export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const text = JSON.stringify(document);
-  const own = useOneAtATime(isValid ? text : null, () => sketch(document));
+  const sketchedLevel = useOneAtATime(isValid ? text : null, () => sketch(document));
   const id = isStored ? String(document['id']) : null;
   const beneath = typeof document['source_index_id'] === 'string' ? document['source_index_id'] : null;
   const stored = useStored(id);
@@ -36,32 +36,32 @@ export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
   const lines = useMemo(
     () =>
       createLines([
-        { id: 'draft', label: 'This draft', colour: 1, level: own.data?.level },
+        { id: 'draft', label: 'This draft', colour: 1, level: sketchedLevel.data?.level },
         { id: 'stored', label: 'As stored', colour: 2, level: isChanged ? stored.data?.level : undefined },
         { id: 'beneath', label: beneath ?? '', colour: 3, level: underlying.data?.level },
       ]),
-    [own.data, stored.data, underlying.data, isChanged, beneath],
+    [sketchedLevel.data, stored.data, underlying.data, isChanged, beneath],
   );
   const target = draft.at(['overlay', 'target']);
   return (
-    <div class={own.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={own.isBehind}>
-      {(own.isBehind || isUnchecked) && own.data === undefined && <Wait what="the level" />}
-      {own.trouble !== null && <Problem trouble={own.trouble} />}
-      {own.data !== undefined && lines.lines.length > 0 && (
+    <div class={sketchedLevel.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={sketchedLevel.isBehind}>
+      {(sketchedLevel.isBehind || isUnchecked) && sketchedLevel.data === undefined && <Wait what="the level" />}
+      {sketchedLevel.trouble !== null && <Problem trouble={sketchedLevel.trouble} />}
+      {sketchedLevel.data !== undefined && lines.lines.length > 0 && (
         <>
-          {own.data.exposure !== null && (
-            <ExposureFigures sketch={own.data} target={typeof target === 'number' ? target : null} />
+          {sketchedLevel.data.exposure !== null && (
+            <ExposureFigures sketch={sketchedLevel.data} target={typeof target === 'number' ? target : null} />
           )}
           <Chart
             label="Level of the draft"
             dates={lines.dates}
             lines={lines.lines}
-            height={own.data.exposure === null ? 260 : 170}
+            height={sketchedLevel.data.exposure === null ? 260 : 170}
             compares={lines.lines.length > 1}
           />
-          {own.data.exposure !== null && (
+          {sketchedLevel.data.exposure !== null && (
             <ExposureCharts
-              sketch={own.data}
+              sketch={sketchedLevel.data}
               target={typeof target === 'number' ? target : null}
               underlying={
                 beneath === null || underlying.data === undefined ? null : { ...underlying.data, id: beneath }
@@ -141,11 +141,11 @@ function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }
         ? []
         : [{ id: 'target', label: 'Target', colour: 2, isDashed: true, values: dates.map(() => target) }]),
     ];
-    const held: readonly Line[] =
+    const shownLines: readonly Line[] =
       exposure === null
         ? []
         : [{ id: 'exposure', label: 'Exposure', colour: 1, isFilled: true, values: numbersOf(exposure) }];
-    return [realised, held];
+    return [realised, shownLines];
   }, [volatility, exposure, target, underlying]);
   const dates = volatility.index.map(String);
   return (
@@ -186,12 +186,12 @@ function createLines(sketched: readonly SketchedLevel[]): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
-  const known = sketched.flatMap(({ level, ...rest }) => (level === undefined ? [] : [{ ...rest, level }]));
-  const dates = [...new Set(known.flatMap(({ level }) => level.index))].toSorted();
-  const first = known.reduce((latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest), '');
+  const knownLevels = sketched.flatMap(({ level, ...rest }) => (level === undefined ? [] : [{ ...rest, level }]));
+  const dates = [...new Set(knownLevels.flatMap(({ level }) => level.index))].toSorted();
+  const first = knownLevels.reduce((latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest), '');
   const shown = dates.filter((date) => date >= first);
-  const reference = known.at(-1)?.id;
-  const lines = known.map(({ id, label, colour, level }): Line => {
+  const reference = knownLevels.at(-1)?.id;
+  const lines = knownLevels.map(({ id, label, colour, level }): Line => {
     const values = shown.map((date) => findValueOn(level, date));
     const base = values[0] ?? null;
     return {
@@ -208,6 +208,6 @@ function createLines(sketched: readonly SketchedLevel[]): {
 
 /** Returns the value on a date, or the last value before it; null if there is none. */
 function findValueOn({ index, data }: NonNullable<SketchedLevel['level']>, date: string): number | null {
-  const at = index.findLastIndex((own) => own <= date);
-  return at < 0 ? null : (data[at] ?? null);
+  const position = index.findLastIndex((indexDate) => indexDate <= date);
+  return position < 0 ? null : (data[position] ?? null);
 }

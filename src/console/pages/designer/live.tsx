@@ -7,7 +7,7 @@ import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 import { createBody, useWorkshop } from './draft.js';

@@ -141,7 +141,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   const others = members.filter((name) => name !== chosen);
   // A document with several of the members is invalid; all their fields are shown, so that one can be removed.
   const hidden = new Set(others.filter((name) => !isGiven(name)));
-  const at = parameters.findIndex(({ name }) => members.includes(name));
+  const position = parameters.findIndex(({ name }) => members.includes(name));
   const choose = (name: string) => {
     const overlay = draft.at(OVERLAY_PATH);
     const kept = Object.entries(isObject(overlay) ? overlay : {}).filter(([own]) => !members.includes(own));
@@ -149,7 +149,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   };
   return (
     <>
-      <Fields fields={parameters.slice(0, at)} within={OVERLAY_PATH}>
+      <Fields fields={parameters.slice(0, position)} within={OVERLAY_PATH}>
         <Field
           spec={{
             name: choice.label,
@@ -164,7 +164,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
           onChange={(name) => typeof name === 'string' && choose(name)}
         />
       </Fields>
-      <Fields fields={parameters.slice(at).filter(({ name }) => !hidden.has(name))} within={OVERLAY_PATH} />
+      <Fields fields={parameters.slice(position).filter(({ name }) => !hidden.has(name))} within={OVERLAY_PATH} />
     </>
   );
 }

@@ -9,7 +9,7 @@ import { useNames } from '../../state/names.js';
 import { useSchemas } from '../../state/schemas.js';
 import { isSameFinding } from '../../words/findings.js';
 import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
-import { formatRiskSource } from '../../words/risk-window.js';
+import { formatRiskWindow } from '../../words/risk-window.js';
 import { formatRow } from '../optimise/measures.js';
 import { useWorkshop } from './draft.js';
 
@@ -62,7 +62,7 @@ export function Preview({ preview, shown }: PreviewProps) {
     held.slice(0, SHOWN).map(({ identifier }) => identifier),
     date ?? undefined,
   );
-  const riskSource = formatRiskSource(draft.at(['derivation', 'risk_model']), useSchemas().data);
+  const riskSource = formatRiskWindow(draft.at(['derivation', 'risk_model']), useSchemas().data);
   return (
     <>
       <Metrics

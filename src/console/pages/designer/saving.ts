@@ -1,6 +1,6 @@
 import { DivisorError, type BenchmarkStatement } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
-import { navigate, setParameters } from '../../state/place.js';
+import { navigate, setParameters } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
@@ -100,9 +100,11 @@ export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
     try {
       await requests();
     } catch (thrown) {
-      const told = createTrouble(thrown);
-      const message = `${told.message} The change may not have been saved. Save again when the service is available.`;
-      setTrouble(told.code === null && told.retrySeconds !== null ? { ...told, message } : told);
+      const newTrouble = createTrouble(thrown);
+      const message = `${newTrouble.message} The change may not have been saved. Save again when the service is available.`;
+      setTrouble(
+        newTrouble.code === null && newTrouble.retrySeconds !== null ? { ...newTrouble, message } : newTrouble,
+      );
     }
     setSaving(false);
   }
@@ -122,9 +124,9 @@ export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
   /** Stores a change that affects no published close. For other changes, asks the user to choose. */
   const storeOrAsk = (document: JsonObject, over: OpenedIndex, note: string) =>
     attemptSave(async () => {
-      const asked = opened.isStored ? await loadPendingChanges(getId(opened), over.document, document) : null;
-      if (asked === null) await store(document, over, note);
-      else setPending(asked);
+      const pendingChanges = opened.isStored ? await loadPendingChanges(getId(opened), over.document, document) : null;
+      if (pendingChanges === null) await store(document, over, note);
+      else setPending(pendingChanges);
     });
 
   return {

@@ -9,7 +9,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';

@@ -50,7 +50,8 @@ export const clientsRegister: Register<ListedClient> = {
       .toSorted()
       .at(-1);
     const today = sent.filter(({ date }) => date === newest);
-    const sum = (of: (row: (typeof sent)[number]) => number) => today.reduce((all, row) => all + of(row), 0);
+    const sum = (readCount: (row: (typeof sent)[number]) => number) =>
+      today.reduce((all, row) => all + readCount(row), 0);
     const open = sum(({ files, delivered }) => files - delivered);
     const ready = rows.filter((row) => getClientState(row).kind === 'good').length;
     const incomplete = rows.filter((row) => getClientState(row).kind === 'warning').length;

@@ -10,7 +10,7 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';

@@ -10,7 +10,7 @@ import { SidePanel } from '../../components/side-panel.js';
 import { compareValues } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { formatCount } from '../../words/numbers.js';

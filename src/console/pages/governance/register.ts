@@ -62,11 +62,11 @@ const READ_CONCURRENCY = 8;
 
 /** Collects the rows of several documents, in the order of the documents. */
 export async function collectRows<T, R>(
-  of: readonly T[],
+  entries: readonly T[],
   read: (one: T) => Promise<readonly R[]>,
 ): Promise<readonly R[]> {
   const rows: R[] = [];
-  for (let begin = 0; begin < of.length; begin += READ_CONCURRENCY)
-    rows.push(...(await Promise.all(of.slice(begin, begin + READ_CONCURRENCY).map(read))).flat());
+  for (let begin = 0; begin < entries.length; begin += READ_CONCURRENCY)
+    rows.push(...(await Promise.all(entries.slice(begin, begin + READ_CONCURRENCY).map(read))).flat());
   return rows;
 }

@@ -4,7 +4,7 @@ import { Button } from '../../components/button.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment, createMomentFigure } from '../../words/dates.js';

@@ -1,7 +1,7 @@
 import type { ListedClient } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';

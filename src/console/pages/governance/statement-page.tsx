@@ -130,9 +130,9 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       <Section title="Procedures">
         <List
           none="No procedure applies to the index."
-          items={statement.procedures.map(({ procedure_id: own, name: title, kind }) => (
+          items={statement.procedures.map(({ procedure_id: procedureId, name: title, kind }) => (
             <>
-              <a href={formatGovernanceAddress('procedures', own)}>{title}</a> <span class="quiet">{kind}</span>
+              <a href={formatGovernanceAddress('procedures', procedureId)}>{title}</a> <span class="quiet">{kind}</span>
             </>
           ))}
         />

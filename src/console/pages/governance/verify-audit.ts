@@ -23,11 +23,13 @@ export interface AuditVerdict {
  */
 export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
   const hashes = await Promise.all(entries.map(hashOf));
-  const at = entries.findIndex((entry, i) => findLinkFault(entry, entries[i - 1]) !== null || hashes[i] !== entry.hash);
-  if (at >= 0) {
-    const entry = entries[at]!; // `findIndex` found it
-    const fault = findLinkFault(entry, entries[at - 1]) ?? 'its hash does not match its content';
-    return { sound: at, seal: null, isSigned: false, fault: `entry ${entry.seq}: ${fault}` };
+  const faultPosition = entries.findIndex(
+    (entry, i) => findLinkFault(entry, entries[i - 1]) !== null || hashes[i] !== entry.hash,
+  );
+  if (faultPosition >= 0) {
+    const entry = entries[faultPosition]!; // `findIndex` found it
+    const fault = findLinkFault(entry, entries[faultPosition - 1]) ?? 'its hash does not match its content';
+    return { sound: faultPosition, seal: null, isSigned: false, fault: `entry ${entry.seq}: ${fault}` };
   }
   const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
   const seal = seals.findLast(({ seq }) => bySeq.has(seq)) ?? null;

@@ -50,7 +50,7 @@ export function HealthPage() {
 
 function Report({ state }: { readonly state: Health }) {
   const { status, version, started_at: started, uptime_seconds: uptime, store, jobs, checks, limits } = state;
-  const waiting = liveJobs.value.filter(({ status: own }) => own === 'pending').length;
+  const waiting = liveJobs.value.filter(({ status: jobStatus }) => jobStatus === 'pending').length;
   return (
     <>
       <Metrics
@@ -123,11 +123,11 @@ const STATE_COLUMNS: readonly Column<State>[] = [
 /** Renders the limits that apply to clients, with their descriptions in the contract. */
 function Limits({ limits }: Pick<Health, 'limits'>) {
   const schemas = useSchemas();
-  const said = schemas.data?.['Limits']?.properties ?? {};
+  const limitSchemas = schemas.data?.['Limits']?.properties ?? {};
   const rows = Object.entries(limits).map(([name, value]): Limit => ({
     name,
     value,
-    help: said[name]?.description ?? '',
+    help: limitSchemas[name]?.description ?? '',
   }));
   return (
     <Section title="Limits" aside="limits that apply to clients">

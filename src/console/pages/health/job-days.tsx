@@ -61,19 +61,19 @@ const DAY_MS = 86_400_000;
 
 /** Draws the jobs of the last 30 days; the table has the same numbers in words. */
 function History({ days }: { readonly days: readonly Day[] }) {
-  const known = new Map(days.map((day) => [day.date, day]));
+  const dayByDate = new Map(days.map((day) => [day.date, day]));
   const dates = Array.from({ length: CHART_DAYS }, (_, k) =>
     new Date(Date.now() - (CHART_DAYS - 1 - k) * DAY_MS).toISOString().slice(0, 10),
   );
   const countTotal = (day: Day | undefined) => (day === undefined ? 0 : day.succeeded + day.failed + day.cancelled);
-  const most = Math.max(...dates.map((date) => countTotal(known.get(date))));
+  const most = Math.max(...dates.map((date) => countTotal(dayByDate.get(date))));
   if (most === 0) return null;
   const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / most}%` });
   return (
     <figure class="job-history" aria-hidden="true">
       <div>
         {dates.map((date) => {
-          const day = known.get(date);
+          const day = dayByDate.get(date);
           const failed = day?.failed ?? 0;
           return (
             <span key={date} title={`${date}: ${countValues(countTotal(day), 'job')}, ${formatCount(failed)} failed`}>

@@ -2,7 +2,7 @@ import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { storeOfNew } from '../../state/new-index.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { startTour } from '../../state/tour.js';

@@ -5,7 +5,7 @@ import { Icon } from '../../components/icon.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { offerFiles } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { ACCEPTED_EXTENSIONS } from '../data/file-kinds.js';
 import { MARKET_WORDS } from '../data/generate-market.js';

@@ -2,7 +2,7 @@ import { Button, LinkButton } from '../../components/button.js';
 import { runIndex } from '../../state/actions.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import type { RefusedQuery } from '../../state/refusals.js';
 import { countValues } from '../../words/numbers.js';

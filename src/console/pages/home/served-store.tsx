@@ -31,7 +31,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
     if (value !== null) return text(value);
     return status === 'loading' ? <ValueSkeleton /> : '–';
   }
-  const doubts = findings.filter(({ severity }) => severity !== 'info');
+  const warnings = findings.filter(({ severity }) => severity !== 'info');
   return (
     <section class="served" aria-labelledby="served-title">
       <h2 id="served-title" class="served-title">
@@ -48,10 +48,10 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
         <Fact term="To">{renderValue(end)}</Fact>
         <Fact term="Read">{renderValue(loadedAt, formatMoment)}</Fact>
       </dl>
-      {doubts.length > 0 && (
+      {warnings.length > 0 && (
         <details class="served-doubts">
-          <summary>{countValues(doubts.length, 'warning')}</summary>
-          <Findings findings={doubts} />
+          <summary>{countValues(warnings.length, 'warning')}</summary>
+          <Findings findings={warnings} />
         </details>
       )}
     </section>

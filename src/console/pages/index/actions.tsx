@@ -42,13 +42,13 @@ export function Actions({ id, run }: ActionsProps) {
   const view = useResource(
     `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
     async (signal) => {
-      const asked = { params: { index_id: id }, signal };
-      const all = await service.value.call('getIndexActions', { ...asked, query });
+      const request = { params: { index_id: id }, signal };
+      const all = await service.value.call('getIndexActions', { ...request, query });
       const { actions, actions_total: total } = all;
       if (range !== null || total <= actions.length) return all;
       // One response cannot contain all actions. For the whole run, the latest actions are shown.
       const from = computeLatestStart(run, actions.length / total);
-      const latest = await service.value.call('getIndexActions', { ...asked, query: { ...query, from } });
+      const latest = await service.value.call('getIndexActions', { ...request, query: { ...query, from } });
       return { ...latest, actions_total: total };
     },
     { keeps: true },
@@ -156,35 +156,37 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   const currencyOf = (identifier: string) => facts.get(identifier)?.currency ?? null;
   return (
     <>
-      {open.map(({ identifier, ex_date: date, type, weight_before: before, shares_before: held, choices, ...rest }) => (
-        <section key={`${identifier} ${date} ${type}`} aria-label={`Decision about ${identifier}`}>
-          <h3>
-            {DECIDED_PHRASES[type]?.title ?? OFFER_PHRASES.title} {identifier}, ex {date}
-          </h3>
-          <p class="quiet">
-            {formatPercent(before, 4)} of the index, {formatFigure(held)} index shares before. Pro forma{' '}
-            {DECIDED_PHRASES[type]?.terms ?? OFFER_PHRASES.terms}.
-            {rest.election_date !== null && ` Election deadline: ${rest.election_date}.`}
-            {rest.election_default !== null && ` Default without an election: ${rest.election_default}.`}
-          </p>
-          <WrittenTable
-            label={`Choices of ${identifier}`}
-            heads={['Choice', 'Weight after', 'Index shares after', 'Cash per share held']}
-          >
-            {choices.map(({ choice, weight_after: after, shares_after: shares, cash, received }) => (
-              <tr key={choice}>
-                <th scope="row">
-                  {CHOICES[choice]}
-                  {received !== null && `: ${formatDecimal(received.ratio, 4)} ${received.identifier} for one`}
-                </th>
-                <td class="whole">{formatPercent(after, 4)}</td>
-                <td class="whole">{formatFigure(shares)}</td>
-                <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), currencyOf(identifier))}</td>
-              </tr>
-            ))}
-          </WrittenTable>
-        </section>
-      ))}
+      {open.map(
+        ({ identifier, ex_date: date, type, weight_before: before, shares_before: sharesBefore, choices, ...rest }) => (
+          <section key={`${identifier} ${date} ${type}`} aria-label={`Decision about ${identifier}`}>
+            <h3>
+              {DECIDED_PHRASES[type]?.title ?? OFFER_PHRASES.title} {identifier}, ex {date}
+            </h3>
+            <p class="quiet">
+              {formatPercent(before, 4)} of the index, {formatFigure(sharesBefore)} index shares before. Pro forma{' '}
+              {DECIDED_PHRASES[type]?.terms ?? OFFER_PHRASES.terms}.
+              {rest.election_date !== null && ` Election deadline: ${rest.election_date}.`}
+              {rest.election_default !== null && ` Default without an election: ${rest.election_default}.`}
+            </p>
+            <WrittenTable
+              label={`Choices of ${identifier}`}
+              heads={['Choice', 'Weight after', 'Index shares after', 'Cash per share held']}
+            >
+              {choices.map(({ choice, weight_after: after, shares_after: shares, cash, received }) => (
+                <tr key={choice}>
+                  <th scope="row">
+                    {CHOICES[choice]}
+                    {received !== null && `: ${formatDecimal(received.ratio, 4)} ${received.identifier} for one`}
+                  </th>
+                  <td class="whole">{formatPercent(after, 4)}</td>
+                  <td class="whole">{formatFigure(shares)}</td>
+                  <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), currencyOf(identifier))}</td>
+                </tr>
+              ))}
+            </WrittenTable>
+          </section>
+        ),
+      )}
     </>
   );
 }

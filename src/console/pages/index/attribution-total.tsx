@@ -4,7 +4,7 @@ import { Choice } from '../../components/choice.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Wait } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import {
   formatChange,
   formatCount,

@@ -14,7 +14,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
@@ -41,14 +41,14 @@ export function Attribution({ id, run }: AttributionProps) {
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
-  const own = useResource(`performance ${runKey(id)}`, (signal) =>
+  const performance = useResource(`performance ${runKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // Default benchmark: the benchmark of the run, if it is an index.
-  const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
-  const asked = getParameter('against');
-  const against = asked === NO_EFFECT ? null : (asked ?? usual);
-  const isKnown = asked !== null || own.data !== undefined || own.trouble !== null;
+  const usual = others.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
+  const requestedReference = getParameter('against');
+  const against = requestedReference === NO_EFFECT ? null : (requestedReference ?? usual);
+  const isKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
   const names = useResource(
     `attribution ${runKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
@@ -227,7 +227,7 @@ const NAME_COLUMNS: readonly Column<NameRow>[] = [
     help: 'Return of the security over the sessions in which it was held',
     width: 92,
     priority: 2,
-    of: ({ total_return: own }) => own,
+    of: ({ total_return: totalReturn }) => totalReturn,
     write: addSign,
   }),
   createNumericColumn({

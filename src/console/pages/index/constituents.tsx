@@ -8,7 +8,7 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useNames, type NameFacts } from '../../state/names.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
@@ -131,8 +131,8 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
         keyOf={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}
         openKey={open}
-        searchIn={({ identifier, facts: known }) =>
-          `${identifier} ${known?.name ?? ''} ${known?.sector ?? ''} ${known?.country ?? ''}`
+        searchIn={({ identifier, facts: rowFacts }) =>
+          `${identifier} ${rowFacts?.name ?? ''} ${rowFacts?.sector ?? ''} ${rowFacts?.country ?? ''}`
         }
         sort={{ column: 'weight', direction: 'desc' }}
         height={620}

@@ -1,5 +1,5 @@
 import type { StaleState } from '#clients/typescript/divisor.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { readNewestRun } from './run-terms.js';
 

@@ -76,8 +76,8 @@ async function readDivisors(id: string, signal: AbortSignal): Promise<Divisors> 
     signal,
   });
   const listValues = (name: string) => {
-    const at = columns.indexOf(name);
-    return data.map((row) => row[at] as number | null); // every cell is a number or null
+    const position = columns.indexOf(name);
+    return data.map((row) => row[position] as number | null); // every cell is a number or null
   };
   const dates = data.map((row) => String(row[columns.indexOf('date')]));
   const series = [

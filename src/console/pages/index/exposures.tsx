@@ -5,7 +5,7 @@ import { PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Field } from '../../components/form/field.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
@@ -29,7 +29,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
   const field = getParameter('field') ?? 'DIVIDEND_YIELD';
   const benchmark = getParameter('benchmark');
-  const asked = {
+  const request = {
     ...readShownRun(),
     ...query,
     fields: [field],
@@ -37,8 +37,8 @@ export function Exposures({ id, run, query }: ExposuresProps) {
     ...(benchmark === null ? {} : { benchmark }),
   };
   const view = useResource(
-    `exposures of ${id} ${JSON.stringify(asked)}`,
-    (signal) => service.value.call('getExposures', { params: { index_id: id }, query: asked, signal }),
+    `exposures of ${id} ${JSON.stringify(request)}`,
+    (signal) => service.value.call('getExposures', { params: { index_id: id }, query: request, signal }),
     { keeps: true },
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -90,22 +90,29 @@ const countDigits = (values: Line['values']): number => {
 };
 
 function Datapoint({ view, field }: { readonly view: ExposuresView; readonly field: string }) {
-  const own = view.fields[0];
+  const firstField = view.fields[0];
   const lines = useMemo<readonly Line[]>(
     () =>
-      own === undefined
+      firstField === undefined
         ? []
         : [
-            { id: 'mean', label: 'Weighted mean', values: own.mean, colour: 1 },
-            { id: 'p25', label: '25th percentile', values: own.percentiles.p25, colour: 3, isDashed: true },
-            { id: 'p75', label: '75th percentile', values: own.percentiles.p75, colour: 5, isDashed: true },
-            ...(own.benchmark === null
+            { id: 'mean', label: 'Weighted mean', values: firstField.mean, colour: 1 },
+            { id: 'p25', label: '25th percentile', values: firstField.percentiles.p25, colour: 3, isDashed: true },
+            { id: 'p75', label: '75th percentile', values: firstField.percentiles.p75, colour: 5, isDashed: true },
+            ...(firstField.benchmark === null
               ? []
-              : [{ id: 'benchmark', label: view.benchmark ?? 'Benchmark', values: own.benchmark.mean, colour: 2 }]),
+              : [
+                  {
+                    id: 'benchmark',
+                    label: view.benchmark ?? 'Benchmark',
+                    values: firstField.benchmark.mean,
+                    colour: 2,
+                  },
+                ]),
           ],
     [view],
   );
-  if (own === undefined) return null;
+  if (firstField === undefined) return null;
   return (
     <>
       <Chart
@@ -115,10 +122,10 @@ function Datapoint({ view, field }: { readonly view: ExposuresView; readonly fie
         height={240}
         sync="weights"
         onRange={chooseRange}
-        unit={field.endsWith('_YIELD') ? PERCENT_UNIT : { of: 'number', digits: countDigits(own.mean) }}
+        unit={field.endsWith('_YIELD') ? PERCENT_UNIT : { of: 'number', digits: countDigits(firstField.mean) }}
       />
       <p class="quiet">
-        Known for {formatPercent(own.coverage.at(-1))} of the weight on {view.dates.at(-1)}.
+        Known for {formatPercent(firstField.coverage.at(-1))} of the weight on {view.dates.at(-1)}.
       </p>
     </>
   );

@@ -3,7 +3,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Findings } from '../../components/findings.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { formatMoment } from '../../words/dates.js';

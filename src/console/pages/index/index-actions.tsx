@@ -7,7 +7,7 @@ import { Progress } from '../../components/progress.js';
 import { usePhone } from '../../components/use-phone.js';
 import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress } from '../../words/addresses.js';

@@ -11,7 +11,7 @@ import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
@@ -228,8 +228,12 @@ interface Levels {
  */
 async function readLevels(id: string, variant: Variant, signal: AbortSignal, run = {}): Promise<Levels> {
   const query = variant === 'own' ? run : { ...run, variant };
-  const { levels, variant: told } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
-  return { id, variant: told, index: levels.index, data: levels.data };
+  const { levels, variant: statedVariant } = await service.value.call('getLevels', {
+    params: { index_id: id },
+    query,
+    signal,
+  });
+  return { id, variant: statedVariant, index: levels.index, data: levels.data };
 }
 
 /**
@@ -263,8 +267,8 @@ function draw({ id, tracked, run, performance, levels, unit, range }: LevelChart
   const dates = run.level.index;
   const [first] = limitToRange(dates, range);
   const on = (series: Pick<Levels, 'index' | 'data'>) => {
-    const known = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
-    return dates.map((date) => known.get(date) ?? null);
+    const valueByDate = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
+    return dates.map((date) => valueByDate.get(date) ?? null);
   };
   const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
   // Levels in points are not comparable between indices, so only the first index is drawn.

@@ -16,15 +16,15 @@ export interface KnownScenarios {
 export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
-  const held = useResource(`weights ${runKey(id)}`, (signal) =>
+  const runWeights = useResource(`weights ${runKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
-  const facts = useNames(held.data?.weights.map(({ identifier }) => identifier) ?? [], held.data?.as_of);
+  const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
   if (served?.start == null || served.end === null) return null;
   // The reference data of the holdings is loaded after the holdings.
-  if (held.data === undefined || (facts.size === 0 && held.data.weights.length > 0)) return null;
+  if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
   const weights = new Map<string, number>();
-  for (const { identifier, weight } of held.data.weights) {
+  for (const { identifier, weight } of runWeights.data.weights) {
     const sector = facts.get(identifier)?.sector;
     if (sector != null) weights.set(sector, (weights.get(sector) ?? 0) + weight);
   }

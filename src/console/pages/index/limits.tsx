@@ -11,7 +11,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress, getParameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
@@ -40,14 +40,14 @@ export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
   const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];
-  const asked = getParameter('rule');
+  const requestedRule = getParameter('rule');
   const range = findChosenRange();
   const view = useResource(
-    `limits ${runKey(id)} ${asked} ${getParameter('by')} ${range?.from} ${range?.to}`,
-    (signal) => readLimits(id, asked, signal),
+    `limits ${runKey(id)} ${requestedRule} ${getParameter('by')} ${range?.from} ${range?.to}`,
+    (signal) => readLimits(id, requestedRule, signal),
     { keeps: true },
   );
-  const chosen = asked ?? view.data?.rule ?? null;
+  const chosen = requestedRule ?? view.data?.rule ?? null;
   return (
     <div class="index-part">
       <div class="part-bar limits-bar">
@@ -198,10 +198,10 @@ const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) =
 /** Returns the last and the smallest distance to a bound, if all limits are weights. */
 function headroomFigures(view: LimitsView): readonly Metric[] {
   const { dates, headroom } = view.state;
-  const known = headroom.flatMap((value, t) => (value === null ? [] : [{ value, date: dates[t] ?? '' }]));
-  const last = known.at(-1);
+  const knownHeadroom = headroom.flatMap((value, t) => (value === null ? [] : [{ value, date: dates[t] ?? '' }]));
+  const last = knownHeadroom.at(-1);
   if (last === undefined || !areAllWeights(view)) return [];
-  const least = known.reduce((low, one) => (one.value < low.value ? one : low));
+  const least = knownHeadroom.reduce((low, one) => (one.value < low.value ? one : low));
   const formatRowFigure = (term: string, { value, date }: typeof last, help: string): Metric => ({
     term,
     value: formatPoints(value),

@@ -6,7 +6,7 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { useFields } from '../../state/fields.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
@@ -103,12 +103,12 @@ function Part({ name, sentences, store }: PartProps) {
           const { parts, rule } = createPlainSentence(text, fields, exchanges);
           return (
             <li key={number} value={number} title={rule === null ? undefined : `Rule ${rule}`}>
-              {parts.map(({ text: own, code }, k) =>
+              {parts.map(({ text: partText, code }, k) =>
                 code === undefined ? (
-                  own
+                  partText
                 ) : (
                   <span key={k} title={code}>
-                    {own}
+                    {partText}
                   </span>
                 ),
               )}

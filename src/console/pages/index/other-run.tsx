@@ -1,6 +1,6 @@
 import { Banner } from '../../components/banner.js';
 import { LinkButton } from '../../components/button.js';
-import { addQuery } from '../../state/place.js';
+import { addQuery } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';

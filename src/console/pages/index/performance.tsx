@@ -10,7 +10,7 @@ import { useWidth } from '../../components/use-width.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
@@ -45,12 +45,12 @@ type MeasuredSide = PerformanceView['of'];
 export function Performance({ id, run, tracked }: PerformanceProps) {
   const range = findChosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';
-  const of = MEASURED_OPTIONS.find(({ value }) => value === getParameter('of'))?.value ?? usual;
+  const measuredVariant = MEASURED_OPTIONS.find(({ value }) => value === getParameter('of'))?.value ?? usual;
   const variant = getChosenVariant();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const measured = useResource(
-    `performance ${runKey(id)} ${range?.from} ${range?.to} ${of} ${variant}`,
-    (signal) => measure({ id, of, variant, query, signal }),
+    `performance ${runKey(id)} ${range?.from} ${range?.to} ${measuredVariant} ${variant}`,
+    (signal) => measure({ id, of: measuredVariant, variant, query, signal }),
     { keeps: true, isLater: true },
   );
   const whole = useRef<HTMLDivElement>(null);
@@ -67,7 +67,7 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
       <Choice
         label="Figures of"
         options={MEASURED_OPTIONS}
-        value={of}
+        value={measuredVariant}
         onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
       />
     </>
@@ -118,8 +118,8 @@ interface RequestedView {
  */
 async function measure({ id, of, variant, query, signal }: RequestedView): Promise<PerformanceView> {
   const params = { index_id: id };
-  const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>
-    service.value.call('getPerformance', { params, query: { ...query, of, ...asked }, signal });
+  const ask = (terms: { readonly variant?: Exclude<Variant, 'own'> }) =>
+    service.value.call('getPerformance', { params, query: { ...query, of, ...terms }, signal });
   if (of === 'portfolio' || variant === 'own') return ask({});
   try {
     return await ask({ variant });

@@ -36,7 +36,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // Orders exist only for an index; a strategy trades under its own terms.
-  const index = indices.data?.indices.find(({ id: known }) => known === id);
+  const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   return (
     <div class="index-part">
       <Answered resource={list} what="the rebalances">
@@ -95,8 +95,9 @@ function Figures({ rebalances }: RebalancesOf) {
   const [first, last] = [rebalances[0], rebalances.at(-1)];
   if (first === undefined || last === undefined || later.length === 0) return null;
   const years = (parseDayNumber(last.date) - parseDayNumber(first.date)) / DAYS_PER_YEAR;
-  const sum = (of: (row: RebalanceRow) => number | null) => later.reduce((total, row) => total + (of(row) ?? 0), 0);
-  const formatMean = (of: (row: RebalanceRow) => number) => formatDecimal(sum(of) / later.length, 1);
+  const sum = (readValue: (row: RebalanceRow) => number | null) =>
+    later.reduce((total, row) => total + (readValue(row) ?? 0), 0);
+  const formatMean = (readValue: (row: RebalanceRow) => number) => formatDecimal(sum(readValue) / later.length, 1);
   const most = later.reduce((best, row) => ((row.turnover ?? 0) > (best.turnover ?? 0) ? row : best));
   const hasCosts = later.some((row) => row.cost_fraction !== null);
   return (
@@ -199,8 +200,8 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
   ).data;
 
 /** Returns true for the first composition: it has no cost, and all its positions are new. */
-const isFirst = ({ cost_fraction: cost, added, gross_constituents: held }: RebalanceRow): boolean =>
-  cost === null && added === held;
+const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
+  cost === null && added === constituents;
 
 const COLUMNS: readonly Column<RebalanceRow>[] = [
   { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },

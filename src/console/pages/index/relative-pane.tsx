@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { limitToRange, type Line } from '../../components/chart/series.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 
 /** Renders the first line divided by another line, rebased to 100 at the first date of the range. */

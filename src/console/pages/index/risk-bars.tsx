@@ -2,7 +2,7 @@ import type { ConstituentRow } from '#clients/typescript/divisor.js';
 import { Bars, type BarEntry } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
 import { useNames } from '../../state/names.js';
-import { getParameter, setParameters, addQuery } from '../../state/place.js';
+import { getParameter, setParameters, addQuery } from '../../state/location.js';
 import { formatPoints } from '../../words/numbers.js';
 
 /** Renders signed risk contributions of securities, or of sectors that open to their securities. */
@@ -13,16 +13,16 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
   );
   const by = getParameter('risk_by') === 'sector' ? 'sector' : 'security';
   const sector = getParameter('risk_sector');
-  const known = weights.flatMap(({ identifier, risk_contribution: value }) =>
+  const knownContributions = weights.flatMap(({ identifier, risk_contribution: value }) =>
     value === null ? [] : [{ label: identifier, value, group: facts.get(identifier)?.sector ?? 'No sector' }],
   );
   const hasSectors = [...facts.values()].some((fact) => fact.sector != null);
   const sums = new Map<string, number>();
-  for (const { group, value } of known) sums.set(group, (sums.get(group) ?? 0) + value);
+  for (const { group, value } of knownContributions) sums.set(group, (sums.get(group) ?? 0) + value);
   const isOfSectors = by === 'sector' && sector === null && hasSectors;
   const bars: readonly BarEntry[] = isOfSectors
     ? [...sums].map(([label, value]) => ({ label, value, address: addQuery({ risk_sector: label }) }))
-    : known
+    : knownContributions
         .filter(({ group }) => sector === null || group === sector)
         .map(({ label, value }) => ({ label, value, address: addQuery({ tab: 'constituents', name: label }) }));
   return (

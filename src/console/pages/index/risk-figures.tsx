@@ -23,23 +23,25 @@ interface RiskFiguresProps {
 export function RiskFigures({ id, run, against }: RiskFiguresProps) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const own = useResource(
+  const ownFigures = useResource(
     range === null ? `performance ${runKey(id)}` : `performance ${runKey(id)} ${range.from} ${range.to} portfolio own`,
     (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
-  const isOther = against !== null && own.data !== undefined && own.data.benchmark !== against;
+  const isOther = against !== null && ownFigures.data !== undefined && ownFigures.data.benchmark !== against;
   const other = useResource(isOther ? `levels of ${against}` : null, (signal) => levelsOf(against ?? '', signal));
-  const reference = isOther ? other.data?.levels : (own.data?.benchmark_level ?? undefined);
+  const reference = isOther ? other.data?.levels : (ownFigures.data?.benchmark_level ?? undefined);
   return (
     <>
       <div class="part-bar">
         <RangeBar start={run.start} end={run.end} />
-        {own.data !== undefined && (
-          <p class="part-subject quiet">Realised by the portfolio after costs, {returnText(own.data.return_variant)}</p>
+        {ownFigures.data !== undefined && (
+          <p class="part-subject quiet">
+            Realised by the portfolio after costs, {returnText(ownFigures.data.return_variant)}
+          </p>
         )}
       </div>
-      <Answered resource={own} what="the risk figures" skeleton={<FiguresSkeleton />}>
+      <Answered resource={ownFigures} what="the risk figures" skeleton={<FiguresSkeleton />}>
         {(view) => (
           <Metrics
             label={`Risk from ${view.start} to ${view.end}`}

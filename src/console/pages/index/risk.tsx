@@ -12,7 +12,7 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -102,13 +102,13 @@ interface Reference {
 
 function useReference(id: string): Reference {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const own = useResource(`performance ${runKey(id)}`, (signal) =>
+  const performance = useResource(`performance ${runKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
-  const benchmark = own.data?.benchmark === id ? null : (own.data?.benchmark ?? null);
+  const benchmark = performance.data?.benchmark === id ? null : (performance.data?.benchmark ?? null);
   const stored = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
   return {
-    isKnown: own.data !== undefined || own.trouble !== null,
+    isKnown: performance.data !== undefined || performance.trouble !== null,
     against: getParameter('against') ?? benchmark,
     others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...stored])],
   };
@@ -120,7 +120,7 @@ function Contributions({ id }: { readonly id: string }) {
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
   const chosen = getParameter('risk_model');
   const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
-  const held = useResource(
+  const holdings = useResource(
     `weights risk ${runKey(id)} ${chosen}`,
     (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
     { keeps: true },
@@ -130,8 +130,8 @@ function Contributions({ id }: { readonly id: string }) {
       title="Contributions to volatility"
       aside={
         <>
-          {held.data?.risk != null &&
-            `forecast volatility ${formatPercent(held.data.risk.volatility)} on ${held.data.as_of}, in percentage points`}
+          {holdings.data?.risk != null &&
+            `forecast volatility ${formatPercent(holdings.data.risk.volatility)} on ${holdings.data.as_of}, in percentage points`}
           <Select
             label="Estimated from"
             isLabelShown
@@ -148,7 +148,7 @@ function Contributions({ id }: { readonly id: string }) {
         </>
       }
     >
-      <Answered resource={held} what="the risk contributions">
+      <Answered resource={holdings} what="the risk contributions">
         {({ weights, risk, as_of: asOf }) => (
           <>
             <RiskBars weights={weights} asOf={asOf} />
@@ -168,8 +168,10 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   const { index, columns, data } = view.risk;
   const dates = useMemo(() => index.map(String), [view]);
   const createLine = (column: string, label: string, colour: number): readonly Line[] => {
-    const at = columns.indexOf(column);
-    return at < 0 ? [] : [{ id: column, label, colour, values: data.map((row) => row[at] as number | null) }];
+    const position = columns.indexOf(column);
+    return position < 0
+      ? []
+      : [{ id: column, label, colour, values: data.map((row) => row[position] as number | null) }];
   };
   const lines = useMemo(() => {
     const { benchmark_id: reference } = view;
@@ -209,7 +211,7 @@ function Factors({ id, against }: FactorsProps) {
     ...MODELS,
     ...(stored.data?.risk_models ?? [])
       .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
-      .map(({ model_id: own }) => ({ value: `${STORED_PREFIX}${own}`, text: own })),
+      .map(({ model_id: modelId }) => ({ value: `${STORED_PREFIX}${modelId}`, text: modelId })),
   ];
   const model = getParameter('model') ?? 'market_sector';
   const measure = model.startsWith(STORED_PREFIX)

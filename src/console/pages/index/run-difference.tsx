@@ -67,8 +67,8 @@ async function readLastComparison(id: string, signal: AbortSignal): Promise<JobS
 const LISTED_MAX = 500;
 
 function isOf({ request }: JobStatus, { from, to }: Pick<RunDifferenceProps, 'from' | 'to'>): boolean {
-  const asked = request as Json;
-  return isObject(asked) && asked['from'] === from && asked['to'] === to;
+  const runRequest = request as Json;
+  return isObject(runRequest) && runRequest['from'] === from && runRequest['to'] === to;
 }
 
 const CAUSES = { definition: 'Definition', request: 'Terms of the run', data: 'Data', engine: 'Engine' } as const;

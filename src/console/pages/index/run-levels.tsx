@@ -75,8 +75,8 @@ const ROUNDING = 1e-9;
 function draw(first: Levels, second: Levels) {
   const dates = [...new Set([...first.index, ...second.index])].toSorted();
   const on = ({ index, data }: Levels) => {
-    const known = new Map(index.map((date, t) => [date, data[t] ?? null]));
-    return dates.map((date) => known.get(date) ?? null);
+    const levelByDate = new Map(index.map((date, t) => [date, data[t] ?? null]));
+    return dates.map((date) => levelByDate.get(date) ?? null);
   };
   const [earlier, later] = [on(first), on(second)];
   const shared = Math.max(

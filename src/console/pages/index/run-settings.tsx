@@ -6,7 +6,7 @@ import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressedObject } from '../../state/addressed.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { forgetRefusal, findRefusal, runOf } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
@@ -108,8 +108,8 @@ const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
   runIndex(id, terms as unknown as BacktestRequest, onRefusal);
 
 function readAddressTerms(): JsonObject | null {
-  const asked = parseJson(getParameter('run'));
-  return isObject(asked) ? asked : null;
+  const requestedRun = parseJson(getParameter('run'));
+  return isObject(requestedRun) ? requestedRun : null;
 }
 
 interface Terms {

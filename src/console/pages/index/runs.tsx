@@ -7,7 +7,7 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress, getParameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -132,9 +132,9 @@ function ComparedRuns({ id, runs }: ComparedRunsProps) {
   const findRun = (name: string) => runs.find(({ run_id: run }) => run === getParameter(name));
   const later = findRun('run_to') ?? runs[0]!; // there are at least two runs
   const earlier = findRun('run_from') ?? runs.find((run) => run !== later)!;
-  const options = runs.map(({ run_id: value, run_at: at }) => ({
+  const options = runs.map(({ run_id: value, run_at: runAt }) => ({
     value,
-    text: `${formatMoment(at)}, ${value.slice(0, ID_CHARACTERS)}`,
+    text: `${formatMoment(runAt)}, ${value.slice(0, ID_CHARACTERS)}`,
   }));
   return (
     <Section
@@ -186,8 +186,8 @@ const createColumns = (id: string, schemas: Schemas | undefined): readonly Colum
     id: 'at',
     title: 'Run',
     width: 172,
-    value: ({ run_at: at }) => at,
-    show: ({ run_at: at }) => formatMoment(at),
+    value: ({ run_at: runAt }) => runAt,
+    show: ({ run_at: runAt }) => formatMoment(runAt),
   },
   PUBLISHED_COLUMN,
   {

@@ -42,8 +42,8 @@ interface ColumnTerms {
   readonly isAwaited: boolean;
   /** Position of the scenario whose form is open. */
   readonly edited: number | null;
-  onEdit(at: number | null): void;
-  onRemove(at: number): void;
+  onEdit(position: number | null): void;
+  onRemove(position: number): void;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createStoredList } from '../../state/kept.js';
+import { createStoredList } from '../../state/stored-list.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /** A historical period with a common name. */

@@ -5,7 +5,7 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -75,13 +75,13 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
  */
 async function readResults(
   id: string,
-  asked: readonly JsonObject[],
+  requestedScenarios: readonly JsonObject[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number | null>> {
   try {
     const { scenarios } = await service.value.call('runScenarios', {
       params: { index_id: id },
-      body: createBody(asked, null),
+      body: createBody(requestedScenarios, null),
       signal,
     });
     return new Map(scenarios.map(({ name, return: earned }) => [name, earned]));

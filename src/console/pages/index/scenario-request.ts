@@ -5,5 +5,5 @@ import type { JsonObject } from '../../words/paths.js';
  * Returns the body of a scenario request; the service validates it.
  * @param on date of the holdings; null for the latest date
  */
-export const createBody = (asked: readonly JsonObject[], on: string | null): ScenarioRequest =>
-  ({ ...(on === null ? {} : { as_of: on }), scenarios: asked }) as unknown as ScenarioRequest;
+export const createBody = (scenarios: readonly JsonObject[], on: string | null): ScenarioRequest =>
+  ({ ...(on === null ? {} : { as_of: on }), scenarios }) as unknown as ScenarioRequest;

@@ -14,7 +14,7 @@ import { Table } from '../../components/table/table.js';
 import { usePhone } from '../../components/use-phone.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
@@ -38,17 +38,18 @@ interface ScenariosProps {
  */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = getParameter('scenarios');
-  const known = useKnownScenarios(id);
-  const asked = text === null ? (known === null ? [] : selectDefaultScenarios(known)) : parseScenarios(text);
+  const knownScenarios = useKnownScenarios(id);
+  const requestedScenarios =
+    text === null ? (knownScenarios === null ? [] : selectDefaultScenarios(knownScenarios)) : parseScenarios(text);
   const [edited, setEdited] = useState<number | null>(null);
   const on = getParameter('on') ?? run.end;
   const set = (next: readonly JsonObject[]) => setParameters({ scenarios: JSON.stringify(next) });
   const add = (scenario: JsonObject, isEdited: boolean) => {
-    set([...asked, scenario]);
-    setEdited(isEdited ? asked.length : null);
+    set([...requestedScenarios, scenario]);
+    setEdited(isEdited ? requestedScenarios.length : null);
   };
   // An unfinished shock without entries is excluded, so that the other scenarios are still computed.
-  const written = asked.filter((scenario) => !isEmptyShock(scenario));
+  const written = requestedScenarios.filter((scenario) => !isEmptyShock(scenario));
   const isWritten = written.length > 0;
   const answer = useOneAtATime(isWritten ? `${runKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
     service.value.call('runScenarios', {
@@ -58,38 +59,44 @@ export function Scenarios({ id, run }: ScenariosProps) {
     }),
   );
   const { data, trouble, isBehind } = answer;
-  const opened = edited === null ? undefined : asked[edited];
+  const opened = edited === null ? undefined : requestedScenarios[edited];
   return (
     <div class="index-part">
-      <Adding run={run} on={on} asked={asked} onAdd={(scenario) => add(scenario, true)} onClear={() => set([])}>
-        <Library known={known} asked={asked} onAdd={(scenario) => add(scenario, false)} />
+      <Adding
+        run={run}
+        on={on}
+        asked={requestedScenarios}
+        onAdd={(scenario) => add(scenario, true)}
+        onClear={() => set([])}
+      >
+        <Library known={knownScenarios} asked={requestedScenarios} onAdd={(scenario) => add(scenario, false)} />
       </Adding>
-      {text !== null && asked.length === 0 && <NoScenarios isUnreadable={text !== '[]'} on={on} />}
+      {text !== null && requestedScenarios.length === 0 && <NoScenarios isUnreadable={text !== '[]'} on={on} />}
       {opened !== undefined && (
         <ScenarioForm
           key={edited}
           scenario={opened}
           findings={isWritten ? (trouble?.findings ?? []) : []}
           path={`scenarios[${written.indexOf(opened)}]`}
-          onChange={(next) => set(asked.map((own, i) => (i === edited ? next : own)))}
+          onChange={(next) => set(requestedScenarios.map((own, i) => (i === edited ? next : own)))}
           onClose={() => setEdited(null)}
         />
       )}
-      {asked.some(isEmptyShock) && (
+      {requestedScenarios.some(isEmptyShock) && (
         <p class="quiet">An empty shock is ignored. Add a security, group or series and its change.</p>
       )}
-      {text === null && known === null && <Wait what="the scenarios" />}
+      {text === null && knownScenarios === null && <Wait what="the scenarios" />}
       {isWritten && trouble !== null && <Problem trouble={trouble} />}
-      {asked.length > 0 && (
+      {requestedScenarios.length > 0 && (
         <Returns
-          asked={asked}
+          asked={requestedScenarios}
           view={isWritten && trouble === null ? data : undefined}
           isAwaited={isWritten && isBehind}
           on={on}
           edited={edited}
           onEdit={setEdited}
-          onRemove={(at) => {
-            set(asked.toSpliced(at, 1));
+          onRemove={(position) => {
+            set(requestedScenarios.toSpliced(position, 1));
             setEdited(null);
           }}
         />
@@ -197,9 +204,9 @@ interface ReturnsProps extends Omit<Parameters<typeof columnsOf>[0], 'rows' | 'i
 
 /** Renders the scenarios with their returns, and buttons that edit and remove them. */
 function Returns({ asked, view, on, ...terms }: ReturnsProps) {
-  const rows = asked.map((scenario, at): ScenarioRow => {
+  const rows = asked.map((scenario, position): ScenarioRow => {
     const name = String(scenario['name'] ?? '');
-    return { at, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
+    return { at: position, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
   });
   const open = openOf(view?.scenarios ?? []);
   const isPhone = usePhone();

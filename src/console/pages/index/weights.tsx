@@ -9,7 +9,7 @@ import { createLazyComponent } from '../../components/lazy.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
@@ -121,8 +121,8 @@ const SHOWN_MIN = 5e-5;
 
 /** Returns the line of the uninvested weight; empty if the weight would be displayed as zero. */
 function createCashLines({ dates, groups }: ExposuresView): readonly Line[] {
-  const held = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
-  const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // nothing is held before the first composition
+  const heldWeights = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
+  const cash = heldWeights.map((sum) => (sum === 0 ? 0 : 1 - sum)); // nothing is held before the first composition
   return cash.some((value) => value > SHOWN_MIN)
     ? [{ id: 'cash', label: 'Cash', values: cash.map((value) => Math.max(0, value)), colour: COLOUR_COUNT - 1 }]
     : [];

@@ -8,7 +8,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { liveJobs } from '../../state/live.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatDuration, computeSecondsBetween } from '../../words/dates.js';

@@ -30,13 +30,13 @@ export async function readYear(
     query: { start: subtractMonths(first, 1), end, columns: ['CLOSE'], adjust, ...storeQuery(store) },
     signal,
   });
-  const known = prices.data.flatMap(([close], at) =>
+  const knownCloses = prices.data.flatMap(([close], at) =>
     typeof close === 'number' ? [{ date: String(prices.index[at]), close }] : [],
   );
-  const year = known.slice(
+  const year = knownCloses.slice(
     Math.max(
       0,
-      known.findLastIndex(({ date }) => date <= first),
+      knownCloses.findLastIndex(({ date }) => date <= first),
     ),
   );
   return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };
@@ -47,8 +47,8 @@ const findPosition = (year: YearPrices, date: string): number => year.dates.find
 
 /** Returns the return since the last close on or before a date; null if there is no such close. */
 function returnSince(year: YearPrices, date: string): number | null {
-  const at = findPosition(year, date);
-  return at < 0 ? null : year.closes.at(-1)! / year.closes[at]! - 1;
+  const position = findPosition(year, date);
+  return position < 0 ? null : year.closes.at(-1)! / year.closes[position]! - 1;
 }
 
 /** Lowest and highest close of the year to the last date. */

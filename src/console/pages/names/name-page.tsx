@@ -14,7 +14,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { formatAddress, getParameter, setParameters, addQuery } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters, addQuery } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -207,12 +207,12 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
 }
 
 function createLine({ prices: { columns, data } }: PricesResponse, column: string, colour: number): Line {
-  const at = columns.indexOf(column);
+  const position = columns.indexOf(column);
   return {
     id: column,
     label: column,
     colour,
-    values: data.map((row) => row[at] as number | null),
+    values: data.map((row) => row[position] as number | null),
   };
 }
 

@@ -7,7 +7,7 @@ import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
@@ -54,7 +54,7 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
   );
   const columns = useMemo(() => createColumns(store, years.data), [store, years.data]);
   // A new array makes the table read its cached values again once the returns are known.
-  const known = useMemo(() => [...rows], [rows, years.data]);
+  const listedRows = useMemo(() => [...rows], [rows, years.data]);
   return (
     <>
       <SecurityFigures rows={rows} />
@@ -68,7 +68,7 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
         label="names"
         name="names"
         columns={columns}
-        rows={known}
+        rows={listedRows}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
 import { Problem } from '../../components/problem.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 

@@ -15,9 +15,9 @@ export interface ChosenPoint {
 /** Returns the selected point. Default: the first point. */
 export function findChosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
   if (named === TANGENCY_POINT && tangency !== null) return { label: 'Tangency', point: tangency };
-  const at = Math.max(0, Number(named ?? 1) - 1);
-  const point = points[at];
-  return point && { label: `Point ${at + 1} of ${points.length}`, point };
+  const position = Math.max(0, Number(named ?? 1) - 1);
+  const point = points[position];
+  return point && { label: `Point ${position + 1} of ${points.length}`, point };
 }
 
 /**

@@ -5,7 +5,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { useWidth } from '../../components/use-width.js';
 import { formatAxisLabels, PERCENT_UNIT } from '../../components/chart/series.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 import { findChosenPoint, TANGENCY_POINT, type FrontierPoint } from './frontier-point.js';
 
@@ -31,8 +31,8 @@ interface FrontierProps {
 export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
   const chosen = findChosenPoint(frontier, getParameter('point'));
-  const place = useRef<HTMLDivElement>(null);
-  const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(place)));
+  const frame = useRef<HTMLDivElement>(null);
+  const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(frame)));
   const marks = createMarks(portfolio, index);
   const all = [...points, ...marks, ...(tangency === null ? [] : [tangency])];
   const x = scaleOf(
@@ -53,7 +53,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
           ? 'Expected returns come from the selected model.'
           : 'No model of expected returns was selected. The mean returns of the risk window are used.'}
       </p>
-      <div class="frontier" data-part="Efficient frontier" ref={place}>
+      <div class="frontier" data-part="Efficient frontier" ref={frame}>
         <svg
           viewBox={`0 0 ${width} ${HEIGHT}`}
           role="group"
@@ -225,9 +225,9 @@ const TICK_COUNT = 5;
 function scaleOf(values: readonly number[], from: number, to: number): Scale {
   const least = Math.min(...values);
   const most = Math.max(...values);
-  const room = (most - least || Math.abs(most) || 1) * 0.08;
-  const low = least - room;
-  const span = most - least + 2 * room;
+  const margin = (most - least || Math.abs(most) || 1) * 0.08;
+  const low = least - margin;
+  const span = most - least + 2 * margin;
   const rough = span / TICK_COUNT;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;

@@ -5,7 +5,7 @@ import { Banner } from '../../components/banner.js';
 import { JobState } from '../../components/job-state.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json } from '../../words/paths.js';
@@ -70,6 +70,6 @@ const formatIdUpTo = (model: string, date: string): string => `${model.slice(0, 
 async function requestUpTo(model: string, end: string, indexId: string): Promise<RiskModelRequest> {
   const job = await service.value.call('getJob', { params: { job_id: `risk:${model}` } }).catch(() => null);
   const request = job?.request as Json | undefined;
-  const known = isObject(request) ? request : { index_id: indexId };
-  return { ...known, end } as unknown as RiskModelRequest; // the service validates the request
+  const storedRequest = isObject(request) ? request : { index_id: indexId };
+  return { ...storedRequest, end } as unknown as RiskModelRequest; // the service validates the request
 }

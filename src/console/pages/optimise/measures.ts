@@ -33,8 +33,8 @@ export function createComparedTiles(
   const createNote = (text: string | null) => (text === null ? {} : { note: `index ${text}` });
   const formatValue = (figures: Figures | undefined) =>
     figures === undefined || figures.objective_value === null ? null : formatObjective(figures.objective_value, form);
-  const formatOther = (of: 'volatility' | 'expected_return') => {
-    const figure = before?.[of] ?? null;
+  const formatOther = (measure: 'volatility' | 'expected_return') => {
+    const figure = before?.[measure] ?? null;
     return figure === null ? null : formatPercent(figure);
   };
   return [
@@ -129,8 +129,8 @@ export function formatRow(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
   if (type === undefined) return label;
   const spaced = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
-  const own = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` (${id})`;
-  const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${own}`;
+  const idText = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` (${id})`;
+  const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${idText}`;
   return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
 }
 

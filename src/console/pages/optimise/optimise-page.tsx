@@ -15,7 +15,7 @@ import { Answered, Wait } from '../../components/wait.js';
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { findLastVisit } from '../../state/recent.js';
 import { notifyChange, useResource } from '../../state/resource.js';
@@ -120,7 +120,7 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
           <Answered resource={sets} what="the constraint sets">
             {({ constraint_sets: all }) => {
               const wanted = getParameter('set');
-              const set = all.find(({ id: known }) => known === wanted);
+              const set = all.find(({ id: setId }) => setId === wanted);
               // A cached list may lack the set. The form waits for the current list, because it would otherwise be
               // replaced after editing had started.
               if (wanted !== null && set === undefined && !isRead.current) return <Wait what="the constraint set" />;
@@ -171,8 +171,8 @@ function Rows({ parent, set, specs }: RowsProps) {
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
   const solution = useSolution({ parent, rows, terms, isValid });
-  const said = report.data ?? [];
-  const findings = [...said, ...solution.findings];
+  const reportedFindings = report.data ?? [];
+  const findings = [...reportedFindings, ...solution.findings];
   return (
     <div class="designer">
       <div class="designer-forms">
@@ -223,7 +223,7 @@ function Rows({ parent, set, specs }: RowsProps) {
           <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id, terms)} />
         )}
       </div>
-      <Solve {...{ parent, rows, terms, solution }} findings={said} onRows={setRows} onTerms={setTerms} />
+      <Solve {...{ parent, rows, terms, solution }} findings={reportedFindings} onRows={setRows} onTerms={setTerms} />
     </div>
   );
 }

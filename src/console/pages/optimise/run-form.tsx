@@ -6,7 +6,7 @@ import { Confirm } from '../../components/confirm.js';
 import { Field } from '../../components/form/field.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { navigate, setParameters } from '../../state/place.js';
+import { navigate, setParameters } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 

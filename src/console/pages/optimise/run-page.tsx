@@ -10,7 +10,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { getJob } from '../../state/live.js';
-import { formatAddress, navigate, getParameter } from '../../state/place.js';
+import { formatAddress, navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
@@ -45,16 +45,20 @@ export function RunPage({ params }: PageProps) {
     service.value.call('getJob', { params: { job_id: `optimise:${id}` }, signal }),
   );
   const status = getJob(`optimise:${id}`) ?? job.data;
-  const asked = createRequestedTerms(job.data?.request);
-  const back = formatAddress('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
+  const requestedTerms = createRequestedTerms(job.data?.request);
+  const back = formatAddress('/console/optimise', {
+    index: requestedTerms.index,
+    set: requestedTerms.set,
+    terms: requestedTerms.terms,
+  });
   return (
     <Page
-      title={asked.index === null ? id : `${asked.index} under constraint set ${asked.set}`}
+      title={requestedTerms.index === null ? id : `${requestedTerms.index} under constraint set ${requestedTerms.set}`}
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
       actions={
         <>
           <LinkButton href={back}>Change the constraints</LinkButton>
-          {asked.index !== null && may('write') && (
+          {requestedTerms.index !== null && may('write') && (
             <LinkButton kind="main" href={`${back}${back.includes('?') ? '&' : '?'}derive=1`}>
               Save as an index
             </LinkButton>
@@ -65,22 +69,27 @@ export function RunPage({ params }: PageProps) {
       <Answered resource={job} what="the job">
         {(first) => (
           <>
-            {first.error?.code === 'LOOK_AHEAD' && asked.index !== null ? (
+            {first.error?.code === 'LOOK_AHEAD' && requestedTerms.index !== null ? (
               <LookAhead
                 message={first.error.message}
                 detail={first.error.detail}
-                indexId={asked.index}
+                indexId={requestedTerms.index}
                 onModel={(model) =>
-                  navigate(formatAddress('/console/optimise', { ...asked, terms: formatModel(asked, model) }))
+                  navigate(
+                    formatAddress('/console/optimise', {
+                      ...requestedTerms,
+                      terms: formatModel(requestedTerms, model),
+                    }),
+                  )
                 }
               />
             ) : (
               <JobState job={status ?? first} />
             )}
             {first.status === 'failed' && first.error?.code === 'INFEASIBLE' && (
-              <NotFeasible error={first.error} set={asked.set} back={back} />
+              <NotFeasible error={first.error} set={requestedTerms.set} back={back} />
             )}
-            {first.status === 'succeeded' && <Result id={id} asked={asked} />}
+            {first.status === 'succeeded' && <Result id={id} asked={requestedTerms} />}
           </>
         )}
       </Answered>
@@ -98,12 +107,12 @@ interface RequestedTerms {
 const REQUEST_MEMBERS = ['objective', 'expected_returns', 'uncertainty', 'costs', 'risk_model', 'candidates'];
 
 function createRequestedTerms(request: unknown): RequestedTerms {
-  const asked = request as Json | undefined;
-  if (!isObject(asked)) return { index: null, set: null, terms: null };
-  const terms = Object.entries(asked).filter(([name, value]) => REQUEST_MEMBERS.includes(name) && value !== null);
+  const runRequest = request as Json | undefined;
+  if (!isObject(runRequest)) return { index: null, set: null, terms: null };
+  const terms = Object.entries(runRequest).filter(([name, value]) => REQUEST_MEMBERS.includes(name) && value !== null);
   return {
-    index: String(asked['index_id']),
-    set: String(asked['constraint_set_id']),
+    index: String(runRequest['index_id']),
+    set: String(runRequest['constraint_set_id']),
     terms: terms.length === 0 ? null : JSON.stringify(Object.fromEntries(terms)),
   };
 }
@@ -163,8 +172,8 @@ function Result({ id, asked }: { readonly id: string; readonly asked: RequestedT
 
 /** Returns the address of an optimisation under the same constraints that reproduces a point of the frontier. */
 function findPointAddress(point: FrontierPoint, { index, set, terms }: RequestedTerms): string | null {
-  const own = findPointTerms(point, parseTerms(terms));
-  return own && formatAddress('/console/optimise', { index, set, terms: JSON.stringify(own) });
+  const pointTerms = findPointTerms(point, parseTerms(terms));
+  return pointTerms && formatAddress('/console/optimise', { index, set, terms: JSON.stringify(pointTerms) });
 }
 
 interface ResultOfProps {

@@ -12,7 +12,7 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useNames, type NameFacts } from '../../state/names.js';
-import { setParameters } from '../../state/place.js';
+import { setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
 import { addPoints } from '../../components/signed.js';
 import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
@@ -103,7 +103,7 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
   const types = useObjectiveTypes();
   const measure = types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
   if (solve === null) return null;
-  const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
+  const heldAssets = assets.filter(({ weight }) => weight !== null && weight !== 0);
   const moves = assets.filter(({ weight_delta: delta }) => delta !== null && delta !== 0);
   const facts = useNames(
     moves.map(({ identifier }) => identifier),
@@ -116,7 +116,7 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         label="Figures of the solution"
         metrics={[
           ...(measure === undefined ? [] : createComparedTiles(solve.before, solve.after, measure)),
-          { term: 'Constituents', value: formatCount(held.length), note: `rebalance of ${solve.rebalance_date}` },
+          { term: 'Constituents', value: formatCount(heldAssets.length), note: `rebalance of ${solve.rebalance_date}` },
           ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
           {
             term: 'Binding constraints',

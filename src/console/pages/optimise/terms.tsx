@@ -34,9 +34,9 @@ export const useObjectiveTypes = () =>
  */
 export function TermsForm({ value, findings, path, datapoints, onChange }: TermsFormProps) {
   const types = useObjectiveTypes();
-  const put = (name: string, own: Json | undefined) => {
+  const put = (name: string, memberValue: Json | undefined) => {
     const { [name]: _, ...others } = value;
-    onChange(own === undefined ? others : { ...value, [name]: own });
+    onChange(memberValue === undefined ? others : { ...value, [name]: memberValue });
   };
   const group = (name: string) => ({
     value: isObject(value[name]) ? value[name] : {},
@@ -111,8 +111,8 @@ function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
       value: isObject(whole[name]) ? whole[name] : {},
       findings,
       path: [...path, name],
-      onChange(own: JsonObject) {
-        const next = Object.keys(own).length === 0 ? others : { ...others, [name]: own };
+      onChange(objective: JsonObject) {
+        const next = Object.keys(objective).length === 0 ? others : { ...others, [name]: objective };
         onChange(Object.keys(next).length === 0 ? undefined : next);
       },
     };
@@ -154,7 +154,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
             help: 'A stored model for every decision, or a model estimated again up to each decision.',
           }}
           value={typeof value === 'string' ? value : undefined}
-          findings={findings.filter(({ path: own }) => own === text)}
+          findings={findings.filter(({ path: findingPath }) => findingPath === text)}
           onChange={onChange}
         />
       </FieldGrid>
@@ -189,10 +189,10 @@ function ClassField({ label, otherwise, types, value, findings, path, datapoints
   const type = typeof given['type'] === 'string' ? given['type'] : undefined;
   const spec = types.find((known) => known.type === (type ?? otherwise));
   const text = formatPath(path);
-  const put = (name: string, own: Json | undefined) => {
+  const put = (name: string, memberValue: Json | undefined) => {
     const whole: JsonObject = { ...given, type: type ?? otherwise ?? '' };
     const { [name]: _, ...others } = whole;
-    onChange(own === undefined ? others : { ...others, [name]: own });
+    onChange(memberValue === undefined ? others : { ...others, [name]: memberValue });
   };
   return (
     <FieldGrid>
@@ -207,7 +207,7 @@ function ClassField({ label, otherwise, types, value, findings, path, datapoints
           help: spec?.help ?? null,
         }}
         value={type}
-        findings={findings.filter(({ path: own }) => own === text)}
+        findings={findings.filter(({ path: findingPath }) => findingPath === text)}
         onChange={(chosen) => onChange(typeof chosen === 'string' ? { type: chosen } : undefined)}
       />
       {(spec?.parameters ?? []).map((parameter) => (

@@ -1,6 +1,6 @@
 import type { Finding, IndexDocument, PreviewResponse } from '#clients/typescript/divisor.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';

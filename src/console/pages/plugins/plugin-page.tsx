@@ -11,7 +11,7 @@ import { Answered } from '../../components/wait.js';
 import { useFindingField } from '../../state/finding-fields.js';
 import { may } from '../../state/principal.js';
 import type { PageProps } from '../../state/page-props.js';
-import { navigate, getParameter } from '../../state/place.js';
+import { navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatPluginAddress } from '../../words/addresses.js';
@@ -63,8 +63,8 @@ const SOURCES: Readonly<Record<string, string>> = {
 
 /** Returns a new plug-in of the kind in the address, with example source text. */
 function createPlugin(): JsonObject {
-  const asked = getParameter('kind') ?? '';
-  const kind = asked in SOURCES ? asked : 'datapoint';
+  const requestedKind = getParameter('kind') ?? '';
+  const kind = requestedKind in SOURCES ? requestedKind : 'datapoint';
   const inputs = { close: { expression: 'CLOSE' } };
   return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // there is an example for each kind
 }

@@ -26,9 +26,9 @@ const HOLDING_PHRASES: Readonly<Record<HoldingUnit, string>> = {
 export function Account({ account, findings, at, currency, onChange }: AccountProps) {
   const path = ['accounts', at];
   const name = String(account['name'] ?? '');
-  const held = Array.isArray(account['holdings']) ? (account['holdings'] as readonly JsonObject[]) : [];
-  const [by, setBy] = useState<HoldingUnit>(held.some((one) => 'value' in one) ? 'value' : 'shares');
-  const numbers = Object.fromEntries(held.map((one) => [String(one['identifier']), one[by]]));
+  const holdingRows = Array.isArray(account['holdings']) ? (account['holdings'] as readonly JsonObject[]) : [];
+  const [by, setBy] = useState<HoldingUnit>(holdingRows.some((one) => 'value' in one) ? 'value' : 'shares');
+  const numbers = Object.fromEntries(holdingRows.map((one) => [String(one['identifier']), one[by]]));
   const put = (value: Json | undefined, how: HoldingUnit) => {
     const pairs = Object.entries(isObject(value) ? value : {});
     const holdings = pairs.map(([identifier, own]) => ({ identifier, [how]: own ?? null }));

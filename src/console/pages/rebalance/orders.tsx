@@ -17,7 +17,7 @@ import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useNameAddress } from '../index/use-name-address.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
@@ -86,14 +86,14 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
         path={['cost']}
         onChange={(own) => setAsked({ ...asked, cost: own })}
       />
-      {listAccounts(asked).map((account, at) => (
+      {listAccounts(asked).map((account, position) => (
         <Account
-          key={at}
+          key={position}
           account={account}
           findings={findings}
-          at={at}
+          at={position}
           currency={currency}
-          onChange={(next) => setAsked({ ...asked, accounts: replaceValue(listAccounts(asked), at, next) })}
+          onChange={(next) => setAsked({ ...asked, accounts: replaceValue(listAccounts(asked), position, next) })}
         />
       ))}
       <div class="form-actions">
@@ -162,14 +162,14 @@ function Files({ id, body, asOf }: FilesProps) {
   );
 }
 
-const listAccounts = (asked: JsonObject): readonly JsonObject[] => {
-  const accounts = asked['accounts'];
+const listAccounts = (request: JsonObject): readonly JsonObject[] => {
+  const accounts = request['accounts'];
   return Array.isArray(accounts) ? (accounts as readonly Json[]).filter(isObject) : [];
 };
 
 /** Replaces an item of a list, or removes it if the replacement is null. */
-const replaceValue = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
-  list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
+const replaceValue = (list: readonly JsonObject[], position: number, next: JsonObject | null): readonly JsonObject[] =>
+  list.flatMap((own, i) => (i !== position ? [own] : next === null ? [] : [next]));
 
 type PackState = RebalancePack['accounts'][number];
 

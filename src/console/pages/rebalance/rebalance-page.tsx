@@ -12,7 +12,7 @@ import { addCurrency, createNumericColumn, type Column } from '../../components/
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { NamesStore, useNames } from '../../state/names.js';
-import { formatAddress, getParameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
@@ -47,7 +47,7 @@ export function RebalancePage({ params }: PageProps) {
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // Orders exist only for an index; a strategy trades under its own terms.
-  const index = indices.data?.indices.find(({ id: known }) => known === id);
+  const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   const open = getParameter('name');
   return (
     <Page

@@ -28,8 +28,8 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
       findings={findings}
       hidden={listLiteralMembers}
       rare={RARE_FIELDS}
-      changesOf={({ index_id: own }) => {
-        const choices = typeof own === 'string' && !ids.includes(own) ? [own, ...ids] : ids;
+      changesOf={({ index_id: blockIndex }) => {
+        const choices = typeof blockIndex === 'string' && !ids.includes(blockIndex) ? [blockIndex, ...ids] : ids;
         return { index_id: { kind: 'choice', choices } };
       }}
       fresh={() => ({ index_id: blocks.at(-1)?.['index_id'] ?? ids[0] ?? null })}

@@ -4,7 +4,7 @@ import { Button } from '../../components/button.js';
 import { Download } from '../../components/download.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { addQuery } from '../../state/place.js';
+import { addQuery } from '../../state/location.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
@@ -36,11 +36,22 @@ export function Covers({ renders }: { readonly renders: readonly RenderResult[] 
 }
 
 /** Returns the name of the file of a report, for example `CORE-FACTSHEET-A4-2026-11-26.pdf`. */
-export const formatFileName = ({ index_id: index, template_id: template, rendered_at: at }: RenderResult): string =>
-  `${[index, template, at.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
+export const formatFileName = ({
+  index_id: index,
+  template_id: template,
+  rendered_at: renderedAt,
+}: RenderResult): string => `${[index, template, renderedAt.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
 
 function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readonly hasFirstPage: boolean }) {
-  const { render_id: id, template_id: template, index_id: index, name, pages, bytes: size, rendered_at: at } = render;
+  const {
+    render_id: id,
+    template_id: template,
+    index_id: index,
+    name,
+    pages,
+    bytes: size,
+    rendered_at: renderedAt,
+  } = render;
   return (
     <>
       <a href={addQuery({ render: id })}>
@@ -48,20 +59,20 @@ function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readon
         <span>
           <strong>{index ?? name}</strong>
           <span class="quiet">{index === null ? template : name}</span>
-          <span class="quiet">{formatMoment(at)}</span>
+          <span class="quiet">{formatMoment(renderedAt)}</span>
           <span class="quiet">
             {countValues(pages, 'page')}, {formatBytes(size)}
           </span>
         </span>
       </a>
       <div class="report-acts">
-        <a href={addQuery({ render: id })} aria-label={`Open ${name} of ${formatMoment(at)}`}>
+        <a href={addQuery({ render: id })} aria-label={`Open ${name} of ${formatMoment(renderedAt)}`}>
           Open
         </a>
         <Download
           address={`/reports/renders/${id}`}
           fileName={formatFileName(render)}
-          label={`Download ${name} of ${formatMoment(at)}`}
+          label={`Download ${name} of ${formatMoment(renderedAt)}`}
           read={() => service.value.call('getRender', { params: { render_id: id } })}
         >
           Download

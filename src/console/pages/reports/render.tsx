@@ -8,7 +8,7 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
-import { setParameters } from '../../state/place.js';
+import { setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -36,7 +36,7 @@ export function Render({ ident }: { readonly ident: string }) {
 }
 
 function Pdf({ result }: { readonly result: RenderResult }) {
-  const { render_id: id, template_id: template, name, pages, bytes: size, rendered_at: at } = result;
+  const { render_id: id, template_id: template, name, pages, bytes: size, rendered_at: renderedAt } = result;
   const pdf = useResource(
     `pdf ${id}`,
     (signal) => service.value.call('getRender', { params: { render_id: id }, signal }),
@@ -59,7 +59,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       aside={
         <>
           <span>
-            {countValues(pages, 'page')}, {formatBytes(size)}, {formatMoment(at)}
+            {countValues(pages, 'page')}, {formatBytes(size)}, {formatMoment(renderedAt)}
           </span>
           {address !== null && (
             <a class="button plain" href={address} target="_blank" rel="noreferrer">

@@ -9,7 +9,7 @@ import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { formatAddress, getParameter, setParameters, addQuery } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters, addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -55,9 +55,9 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
   const template = getParameter('template') ?? builtIn[0] ?? templates[0]?.template_id;
   const isBuiltIn = template !== undefined && builtIn.includes(template);
-  const asked = getParameter('index');
-  const index = asked !== null && ids.includes(asked) ? asked : ids[0];
-  const run = isBuiltIn && asked === index ? getParameter('run_id') : null;
+  const requestedIndex = getParameter('index');
+  const index = requestedIndex !== null && ids.includes(requestedIndex) ? requestedIndex : ids[0];
+  const run = isBuiltIn && requestedIndex === index ? getParameter('run_id') : null;
   const others = isBuiltIn ? listOtherIndices(ids, index) : [];
   if (template === undefined) return null;
   if (runs.data !== undefined && ids.length === 0)
@@ -149,10 +149,10 @@ function RunReports({ index, run }: { readonly index: string; readonly run: stri
   const list = useResource(`runs ${index}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: index }, signal }),
   );
-  const at = list.data?.runs.find(({ run_id: one }) => one === run)?.run_at ?? null;
+  const runAt = list.data?.runs.find(({ run_id: one }) => one === run)?.run_at ?? null;
   return (
     <p class="quiet">
-      Of the run {at === null ? run : `of ${formatMoment(at)}`}, not the newest.{' '}
+      Of the run {runAt === null ? run : `of ${formatMoment(runAt)}`}, not the newest.{' '}
       <a href={addQuery({ run_id: null })}>Of the newest</a>
     </p>
   );

@@ -8,7 +8,7 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { formatAddress, navigate, getParameter, setParameters, addQuery } from '../../state/place.js';
+import { formatAddress, navigate, getParameter, setParameters, addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';

@@ -8,7 +8,7 @@ import { createNumericColumn, type Column } from '../../components/table/columns
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { useNames } from '../../state/names.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatPercent } from '../../words/numbers.js';

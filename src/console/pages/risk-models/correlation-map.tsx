@@ -2,7 +2,7 @@ import type { RiskModelView } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Section } from '../../components/page.js';
-import { setParameters } from '../../state/place.js';
+import { setParameters } from '../../state/location.js';
 import { useWidth } from '../../components/use-width.js';
 import { shade } from '../../state/theme.js';
 import { formatDecimal } from '../../words/numbers.js';

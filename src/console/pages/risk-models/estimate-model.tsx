@@ -6,7 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { storeJob } from '../../state/live.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { formatRiskModelAddress } from '../../words/addresses.js';

@@ -6,7 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { Findings } from '../../components/findings.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { formatRiskModelAddress } from '../../words/addresses.js';
 

@@ -20,7 +20,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob } from '../../state/live.js';
-import { formatAddress, navigate, getParameter, setParameters } from '../../state/place.js';
+import { formatAddress, navigate, getParameter, setParameters } from '../../state/location.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
@@ -42,7 +42,7 @@ export function RiskModelPage({ params }: PageProps) {
   const id = params['id']!; // the route has this parameter
   const job = getJob(`risk:${id}`);
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const assets = models.data?.risk_models.find(({ model_id: known }) => known === id)?.assets;
+  const assets = models.data?.risk_models.find(({ model_id: modelId }) => modelId === id)?.assets;
   const isWaited = models.data === undefined || (assets === undefined && isUnderWay(job?.status));
   const model = useResource(isWaited || (assets ?? 0) > NAMES_MAX ? null : `risk model ${id}`, (signal) =>
     service.value.call('getRiskModel', { params: { model_id: id }, signal }),

@@ -5,7 +5,7 @@ import { Select } from '../../components/choice.js';
 import { CommentInput, findComment } from '../../components/comment-input.js';
 import { LinkButton } from '../../components/button.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { addQuery } from '../../state/place.js';
+import { addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -100,7 +100,7 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
   const [chosen, setChosen] = useState('');
   const index = indices.length === 1 ? indices[0]! : chosen; // there is one index
   const body = { check: check as Waiver['check'], index_id: index === ALL_INDICES ? null : index }; // the service reported the check
-  const of = index === ALL_INDICES ? 'every index' : index;
+  const indexText = index === ALL_INDICES ? 'every index' : index;
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
       {indices.length > 1 && (
@@ -117,10 +117,10 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
       )}
       <ActionButton
         disabled={!isReady || index === ''}
-        act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${of}.`)}
+        act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${indexText}.`)}
       >
         Accept: {checkWords(check)}
-        {index === '' ? '' : ` for ${of}`}
+        {index === '' ? '' : ` for ${indexText}`}
       </ActionButton>
     </div>
   );

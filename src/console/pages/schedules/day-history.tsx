@@ -1,6 +1,6 @@
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
-import { addQuery } from '../../state/place.js';
+import { addQuery } from '../../state/location.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
 import { INDEX_STATES, createIndexStates, describeDay, type StateLabel } from './day-states.js';

@@ -6,7 +6,7 @@ import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { addQuery, formatAddress } from '../../state/place.js';
+import { addQuery, formatAddress } from '../../state/location.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
@@ -128,8 +128,8 @@ const StateBadge = ({ text, kind }: StateLabel) => <Badge kind={kind}>{text}</Ba
 
 /** Formats a waiver as its check and, if it is not for all, the index or security: `Unexplained moves (CORE)`. */
 function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
-  const of = [index, identifier].filter(Boolean).join(', ');
-  return of === '' ? checkWords(check) : `${checkWords(check)} (${of})`;
+  const subject = [index, identifier].filter(Boolean).join(', ');
+  return subject === '' ? checkWords(check) : `${checkWords(check)} (${subject})`;
 }
 
 /** Renders an index. The reason of the day is not repeated. */
@@ -157,11 +157,11 @@ const stepState = ({ state, held, indices }: Step): StateLabel =>
     ? { text: `${formatCount(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' }
     : { text: state, kind: STEP_KINDS[state] };
 
-function stepEntry(step: Step, at: number): Entry {
+function stepEntry(step: Step, position: number): Entry {
   const { type, attempts, duration_ms: ms, message, log } = step;
   return {
-    key: `${at} ${type}`,
-    title: `${at + 1}. ${stepWords(type)}`,
+    key: `${position} ${type}`,
+    title: `${position + 1}. ${stepWords(type)}`,
     badge: <StateBadge {...stepState(step)} />,
     aside: `${countValues(attempts, 'attempt')}, ${formatDuration(ms / 1000)}`,
     text: (

@@ -102,11 +102,11 @@ export function createIndexStates(
   indices: readonly string[],
   message = '',
 ): readonly IndexState[] {
-  const held = new Map(day.held.map((index) => [index.index_id, index]));
+  const heldById = new Map(day.held.map((index) => [index.index_id, index]));
   // The delivery step holds no index back.
   const isOpen = (day.state === 'waiting' || day.state === 'running') && day.step !== null && day.step !== 'deliver';
   const states = indices.map((index): IndexState => {
-    const found = held.get(index);
+    const found = heldById.get(index);
     if (found !== undefined) {
       return { index, state: getBlockedState(found, day), step: found.step, reason: formatBlockedReason(found, day) };
     }

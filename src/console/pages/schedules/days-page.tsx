@@ -9,7 +9,7 @@ import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import type { PageProps } from '../../state/page-props.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';

@@ -7,7 +7,7 @@ import { ReadOnly } from '../../components/form/read-only.js';
 import { listRows } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { navigate, getParameter } from '../../state/place.js';
+import { navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';

@@ -9,7 +9,7 @@ import { Page, Section } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -188,11 +188,11 @@ const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
 
 /** Renders the reasons why a day is open: the reason of the day and the reasons of the indices that it blocks. */
 function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
-  const own = findOwnReason(day);
+  const ownReason = findOwnReason(day);
   const earlier = day.held.filter(({ since }) => since < day.date);
   return (
     <>
-      {own !== null && <p>{own}</p>}
+      {ownReason !== null && <p>{ownReason}</p>}
       {earlier.length > 0 && (
         <p>
           {earlier.map(({ index_id: index }) => index).join(', ')} held back since {earlier[0]!.since}.

@@ -94,20 +94,20 @@ const POINTS_MIN = 3;
 
 /** Renders the numeric columns by date. Renders nothing if a date occurs more than once. */
 function ResultChart({ result: { columns, data } }: { readonly result: SqlResult }) {
-  const at = columns.findIndex(({ type }) => type === 'date');
+  const datePosition = columns.findIndex(({ type }) => type === 'date');
   const drawn = useMemo(() => {
-    const sorted = data.toSorted((a, b) => (String(a[at]) < String(b[at]) ? -1 : 1));
+    const sorted = data.toSorted((a, b) => (String(a[datePosition]) < String(b[datePosition]) ? -1 : 1));
     const lines = columns.flatMap(({ name, type }, k): readonly Line[] =>
       type === 'number'
         ? [{ id: `c${k}`, label: name, values: sorted.map((row) => row[k] as number | null), colour: 1 }]
         : [],
     );
     return {
-      dates: sorted.map((row) => String(row[at])),
+      dates: sorted.map((row) => String(row[datePosition])),
       lines: lines.slice(0, LINES_MAX).map((line, k) => ({ ...line, colour: k + 1 })),
     };
   }, [data]);
   const areOnce = new Set(drawn.dates).size === drawn.dates.length;
-  if (at < 0 || !areOnce || drawn.dates.length < POINTS_MIN || drawn.lines.length === 0) return null;
+  if (datePosition < 0 || !areOnce || drawn.dates.length < POINTS_MIN || drawn.lines.length === 0) return null;
   return <Chart label="Numbers of the result by date" dates={drawn.dates} lines={drawn.lines} height={220} />;
 }

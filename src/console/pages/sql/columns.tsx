@@ -49,10 +49,10 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/;
  * the same number of decimals.
  */
 function createWriter(name: string, values: readonly Value[]): CellWriter {
-  const known = values.filter((value) => value !== null);
-  const numbers = known.filter((value) => typeof value === 'number');
+  const knownValues = values.filter((value) => value !== null);
+  const numbers = knownValues.filter((value) => typeof value === 'number');
   if (numbers.length === 0) {
-    const areTimes = known.length > 0 && known.every((value) => TIMESTAMP.test(String(value)));
+    const areTimes = knownValues.length > 0 && knownValues.every((value) => TIMESTAMP.test(String(value)));
     return (value) => (value === null ? MISSING_TEXT : areTimes ? formatTime(String(value)) : String(value));
   }
   const writeNumber = createNumberWriter(name, numbers);

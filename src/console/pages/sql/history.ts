@@ -1,4 +1,4 @@
-import { createStoredList } from '../../state/kept.js';
+import { createStoredList } from '../../state/stored-list.js';
 
 /** A successfully answered query. */
 export interface PastQuery {

@@ -7,7 +7,7 @@ import { GuideLink } from '../../components/guide-link.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { Answer } from './answer.js';
@@ -27,14 +27,14 @@ const NO_TABLES = {};
 
 /** Page for SQL queries over runs, prices and reference data, with a list of the views. */
 export function SqlPage() {
-  const asked = getParameter('q');
-  const [query, setQuery] = useState(asked ?? EXAMPLES[0]!.query); // there is at least one example
+  const requestedQuery = getParameter('q');
+  const [query, setQuery] = useState(requestedQuery ?? EXAMPLES[0]!.query); // there is at least one example
   const views = useResource('sql views', readTables);
   const { result, trouble, isRunning, run, stop } = useQuery();
-  const [isSent, setSent] = useState(asked !== null);
+  const [isSent, setSent] = useState(requestedQuery !== null);
   // Without a query in the address, the page opens with the result of the first example, which the history omits.
   useEffect(() => {
-    void run(query, { isNoted: asked !== null });
+    void run(query, { isNoted: requestedQuery !== null });
   }, []);
   const send = (text = query) => {
     if (text.trim() === '') return;
@@ -134,22 +134,22 @@ function useQuery() {
   const [isRunning, setRunning] = useState(false);
   const run = async (query: string, { isNoted = true } = {}) => {
     running.current?.abort();
-    const own = new AbortController();
-    running.current = own;
+    const controller = new AbortController();
+    running.current = controller;
     setRunning(true);
     setTrouble(null);
     const start = performance.now();
     try {
-      const answer = await service.value.call('runSql', { body: { query }, signal: own.signal });
+      const answer = await service.value.call('runSql', { body: { query }, signal: controller.signal });
       const seconds = (performance.now() - start) / 1000;
       if (isNoted) addQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
-      if (running.current === own) setResult({ query, result: answer, seconds });
+      if (running.current === controller) setResult({ query, result: answer, seconds });
     } catch (thrown) {
-      if (own.signal.aborted) return;
+      if (controller.signal.aborted) return;
       setTrouble(createTrouble(thrown));
       setResult(null);
     } finally {
-      if (running.current === own) setRunning(false);
+      if (running.current === controller) setRunning(false);
     }
   };
   const stop = () => {

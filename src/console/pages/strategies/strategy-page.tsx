@@ -5,7 +5,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { navigate, getParameter } from '../../state/place.js';
+import { navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';

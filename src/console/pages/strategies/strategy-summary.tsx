@@ -34,21 +34,21 @@ export function StrategySummary({ document, index, isStored }: StrategySummaryPr
   const id = typeof document['id'] === 'string' ? document['id'] : '';
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const hasRun = isStored && strategies.data?.strategies.find(({ strategy }) => strategy.id === id)?.has_run === true;
-  const own = useResource(hasRun ? `overview ${id}` : null, (signal) =>
+  const ownOverview = useResource(hasRun ? `overview ${id}` : null, (signal) =>
     service.value.call('getOverview', { params: { index_id: id }, signal }),
   );
   if (index === undefined) return null;
   const cost = readNumber(document['transaction_cost_bps'], 0);
   const run = overview.data;
   // The strategy's own figures replace those of the index once it has a run.
-  const shown = own.data ?? run;
+  const shown = ownOverview.data ?? run;
   const turnover =
     run === undefined || rebalances.data === undefined ? null : computeYearlyTurnover(run, rebalances.data);
   return (
     <>
       <p class="strategy-summary">{formatSentence(document, index)}</p>
       {shown !== undefined && (
-        <Origin run={shown} idle={own.data === undefined ? (isStored ? id : 'The strategy') : null} />
+        <Origin run={shown} idle={ownOverview.data === undefined ? (isStored ? id : 'The strategy') : null} />
       )}
       {run !== undefined && shown !== undefined && (
         <Metrics
@@ -83,7 +83,7 @@ export function StrategySummary({ document, index, isStored }: StrategySummaryPr
           ]}
         />
       )}
-      {run !== undefined && <Levels run={run} own={own.data} />}
+      {run !== undefined && <Levels run={run} own={ownOverview.data} />}
     </>
   );
 }

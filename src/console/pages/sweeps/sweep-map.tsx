@@ -1,7 +1,7 @@
 import type { BacktestMetrics, SweepRow } from '#clients/typescript/divisor.js';
 import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { parseJson } from '../../state/addressed.js';
 import { labelOf } from '../../words/labels.js';
 import { computeMedian } from '../../words/median.js';
@@ -47,8 +47,12 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   // The values of the only parameter are rows, because there is room for any number of them.
   const isSingle = down === '';
   const lines = isSingle ? columns : listValues(rows, down);
-  const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
-  const scale = { least: Math.min(...known), middle: computeMedian(known), most: Math.max(...known) };
+  const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
+  const scale = {
+    least: Math.min(...knownMetrics),
+    middle: computeMedian(knownMetrics),
+    most: Math.max(...knownMetrics),
+  };
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
   const fixed = parseJson(getParameter('fixed'));
   const hidden = listHiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
@@ -117,7 +121,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
           </tbody>
         </table>
       </div>
-      {known.length > 0 && <Legend scale={scale} write={write} />}
+      {knownMetrics.length > 0 && <Legend scale={scale} write={write} />}
       <Remarks rows={rows} equals={equals} />
     </Section>
   );
@@ -322,16 +326,20 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
 }
 
 /** Formats the values of the omitted parameters in the variant of a cell. */
-function formatHidden({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: ParameterLabels): string {
+function formatHidden(
+  { variant, patch }: SweepRow,
+  hidden: readonly HiddenParameter[],
+  labels: ParameterLabels,
+): string {
   const values = hidden.map(({ pointer }) => {
-    const { label, unit } = told(pointer);
+    const { label, unit } = labels(pointer);
     return `${label} ${formatWithUnit(patch[pointer] as Json | undefined, unit)}`; // patch values are plain JSON
   });
   return [`Variant ${variant}`, ...values].join(', ');
 }
 
 /** Formats a parameter value with its unit. */
-function formatValue(rows: readonly SweepRow[], pointer: string, text: string, told: ParameterLabels): string {
+function formatValue(rows: readonly SweepRow[], pointer: string, text: string, labels: ParameterLabels): string {
   const value = rows.find(({ patch }) => pointer in patch && formatPatch(patch[pointer]) === text)?.patch[pointer];
-  return formatWithUnit(value as Json, told(pointer).unit); // patch values are plain JSON
+  return formatWithUnit(value as Json, labels(pointer).unit); // patch values are plain JSON
 }

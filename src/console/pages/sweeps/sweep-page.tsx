@@ -8,7 +8,7 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -90,9 +90,9 @@ const IDENTICAL_MESSAGE = /^Variants .*identical levels/;
 function Result({ view, request }: ResultProps) {
   const { rows, identical_variants: identical = [] } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const told = useParameterLabels(view.index_id);
+  const labels = useParameterLabels(view.index_id);
   // The page waits for the rule types, which supply the labels, so that it does not show pointers first.
-  if (told === undefined) return <FiguresSkeleton />;
+  if (labels === undefined) return <FiguresSkeleton />;
   const sentences = (view.verdict ?? []).filter(
     (sentence) => identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence),
   );
@@ -108,7 +108,7 @@ function Result({ view, request }: ResultProps) {
             rows={rows}
             pointers={pointers}
             rankBy={view.rank_by}
-            told={told}
+            told={labels}
             identical={identical}
             onOpen={openVariant}
           />
@@ -119,7 +119,7 @@ function Result({ view, request }: ResultProps) {
         <Table
           label="variants"
           name="variants"
-          columns={createColumns(pointers, told)}
+          columns={createColumns(pointers, labels)}
           rows={rows}
           keyOf={({ variant }) => String(variant)}
           onOpen={({ variant }) => openVariant(variant)}
@@ -141,7 +141,7 @@ function Result({ view, request }: ResultProps) {
           row={open}
           indexId={view.index_id}
           request={request}
-          told={told}
+          told={labels}
           onClose={() => setParameters({ variant: null })}
         />
       )}
@@ -149,10 +149,10 @@ function Result({ view, request }: ResultProps) {
   );
 }
 
-function createColumns(pointers: readonly string[], told: ParameterLabels): readonly Column<SweepRow>[] {
+function createColumns(pointers: readonly string[], labels: ParameterLabels): readonly Column<SweepRow>[] {
   const varied = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
-    title: told(pointer).label,
+    title: labels(pointer).label,
     help: pointer,
     width: 130,
     grow: 1,
@@ -160,7 +160,7 @@ function createColumns(pointers: readonly string[], told: ParameterLabels): read
       const value = patch[pointer];
       return typeof value === 'number' ? value : value === undefined ? null : formatPatch(value);
     },
-    show: ({ patch }) => pointer in patch && formatWithUnit(patch[pointer] as Json, told(pointer).unit), // patch values are plain JSON
+    show: ({ patch }) => pointer in patch && formatWithUnit(patch[pointer] as Json, labels(pointer).unit), // patch values are plain JSON
   }));
   return [
     { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },

@@ -13,7 +13,7 @@ import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { findLastVisit } from '../../state/recent.js';
 import { useResource } from '../../state/resource.js';
@@ -47,11 +47,11 @@ export function SweepsPage() {
             {may('run') && (
               <FoldedForm isOpen={all.length === 0}>
                 <Answered resource={indices} what="the indices">
-                  {({ indices: known }) => (
+                  {({ indices: indexList }) => (
                     <Answered resource={types} what="the rule classes">
                       {(classes) => (
                         <NewSweep
-                          ids={known.filter(({ kind }) => kind === 'rule').map(({ id }) => id)}
+                          ids={indexList.filter(({ kind }) => kind === 'rule').map(({ id }) => id)}
                           types={classes}
                         />
                       )}
@@ -131,8 +131,8 @@ const AXES_MAX = 4;
 
 /** Returns the terms of the latest run that a sweep supports: all terms except the benchmark. */
 function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
-  const known = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
-  return Object.fromEntries(Object.entries(run === null ? {} : getTerms(run)).filter(([name]) => known.has(name)));
+  const termNames = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
+  return Object.fromEntries(Object.entries(run === null ? {} : getTerms(run)).filter(([name]) => termNames.has(name)));
 }
 
 /** Schema name of the terms. */
@@ -167,8 +167,8 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
   const listValues = ({ pointer, text }: Axis) =>
     parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
   const listRefused = ({ pointer, text }: Axis): readonly Finding[] => {
-    const known = varied.find((one) => one.pointer === pointer);
-    const refused = known === undefined ? [] : listValueErrors(text, known);
+    const variedParameter = varied.find((one) => one.pointer === pointer);
+    const refused = variedParameter === undefined ? [] : listValueErrors(text, variedParameter);
     return refused.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
   };
   const variants = axes.reduce((product, axis) => product * listValues(axis).length, axes.length === 0 ? 0 : 1);

@@ -6,7 +6,7 @@ import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';

@@ -6,7 +6,7 @@ import { Select, type Option } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Answered } from '../../components/wait.js';
-import { formatAddress, getParameter, setParameters } from '../../state/place.js';
+import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -132,10 +132,10 @@ type Templates = readonly MethodologyTemplateSummary[];
 
 /** Returns the templates of a kind: those that the served store supports come first. */
 const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
-  const own = templates.filter((template) => template.kind === kind);
+  const kindTemplates = templates.filter((template) => template.kind === kind);
   return [
-    ...own.filter(({ can_run: canRun }) => canRun === true),
-    ...own.filter(({ can_run: canRun }) => canRun !== true),
+    ...kindTemplates.filter(({ can_run: canRun }) => canRun === true),
+    ...kindTemplates.filter(({ can_run: canRun }) => canRun !== true),
   ];
 };
 

@@ -51,24 +51,28 @@ export function AddSecurity({ known, listed, onAdd }: AddSecurityProps) {
 }
 
 /** Returns the typed identifiers, separated by commas. The case is that of the store, and a company is its security. */
-function parseTyped(typed: string, known: readonly Security[]): readonly string[] {
+function parseTyped(typed: string, securities: readonly Security[]): readonly string[] {
   return typed
     .split(/[,;\n]/)
     .map((text) => text.trim())
     .filter((text) => text !== '')
     .map((text) => {
       const wanted = text.toLowerCase();
-      const found = known.find(
+      const found = securities.find(
         ({ identifier, name }) => identifier.toLowerCase() === wanted || name?.toLowerCase() === wanted,
       );
       return found?.identifier ?? text;
     });
 }
 
-function suggestionsFor(typed: string, known: readonly Security[], listed: readonly string[]): readonly Security[] {
+function suggestionsFor(
+  typed: string,
+  securities: readonly Security[],
+  listed: readonly string[],
+): readonly Security[] {
   const text = typed.trim().toLowerCase();
   if (text === '') return [];
-  return known
+  return securities
     .filter(
       ({ identifier, name }) =>
         !listed.includes(identifier) && `${identifier} ${name ?? ''}`.toLowerCase().includes(text),

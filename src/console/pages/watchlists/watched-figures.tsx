@@ -75,9 +75,9 @@ const createSignedMetric = (term: string, value: number | undefined, note: strin
 
 /** Returns the sum of the market capitalisations if all have the same currency. */
 function createCapitalMetric(rows: readonly Row[]): readonly Metric[] {
-  const known = rows.filter(({ market_cap: cap }) => cap !== null);
-  const [currency = null, ...others] = new Set(known.map((row) => row.currency));
-  if (known.length === 0 || others.length > 0) return [];
-  const sum = known.reduce((total, { market_cap: cap }) => total + (cap ?? 0), 0);
+  const knownRows = rows.filter(({ market_cap: cap }) => cap !== null);
+  const [currency = null, ...others] = new Set(knownRows.map((row) => row.currency));
+  if (knownRows.length === 0 || others.length > 0) return [];
+  const sum = knownRows.reduce((total, { market_cap: cap }) => total + (cap ?? 0), 0);
   return [{ term: 'Market cap', value: formatMoney(formatCompact(sum), currency), note: 'sum of the list' }];
 }

@@ -19,7 +19,7 @@ import {
   readYears,
   type YearPrices,
 } from '../names/last-year.js';
-import { getParameter } from '../../state/place.js';
+import { getParameter } from '../../state/location.js';
 import { readAllSecurities } from '../names/name-table.js';
 import { findLastDate, WatchedFigures } from './watched-figures.js';
 
@@ -47,8 +47,8 @@ export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
     <Answered resource={names} what="the securities">
       {(all) => {
         const securities = selectChosen(all, identifiers);
-        const known = new Set(securities.map(({ identifier }) => identifier));
-        const missing = identifiers.filter((identifier) => !known.has(identifier));
+        const listedIds = new Set(securities.map(({ identifier }) => identifier));
+        const missing = identifiers.filter((identifier) => !listedIds.has(identifier));
         return <PricedTable securities={securities} missing={missing} onRemove={onRemove} />;
       }}
     </Answered>
@@ -56,8 +56,8 @@ export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
 }
 
 const selectChosen = (all: readonly Security[], identifiers: readonly string[]): readonly Security[] => {
-  const known = new Map(all.map((row) => [row.identifier, row]));
-  return identifiers.flatMap((identifier) => known.get(identifier) ?? []);
+  const rowById = new Map(all.map((row) => [row.identifier, row]));
+  return identifiers.flatMap((identifier) => rowById.get(identifier) ?? []);
 };
 
 interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
@@ -85,10 +85,10 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
     { follows: false },
   );
   const isAwaited = years.data === undefined && years.trouble === null;
-  const asked = new Set(priced.map(({ identifier }) => identifier));
+  const pricedIds = new Set(priced.map(({ identifier }) => identifier));
   const rows = securities.map((security): Row => {
     const year = years.data?.get(security.identifier) ?? read.current.get(keyOf(security));
-    return { ...security, year, isAwaited: isAwaited && year === undefined && asked.has(security.identifier) };
+    return { ...security, year, isAwaited: isAwaited && year === undefined && pricedIds.has(security.identifier) };
   });
   return (
     <>

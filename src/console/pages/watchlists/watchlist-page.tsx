@@ -7,7 +7,7 @@ import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { navigate } from '../../state/place.js';
+import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -108,9 +108,10 @@ interface StoredListProps {
 function StoredList({ edited, list }: StoredListProps) {
   const { document, set, isChanged } = edited;
   const names = useResource('names of the store', readAllSecurities);
-  const known = new Set(names.data?.map(({ identifier }) => identifier));
+  const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
   const identifiers = identifiersOf(document);
-  const unknown = names.data === undefined ? list.unknown : identifiers.filter((identifier) => !known.has(identifier));
+  const unknown =
+    names.data === undefined ? list.unknown : identifiers.filter((identifier) => !knownIds.has(identifier));
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
   return (

@@ -8,7 +8,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter, setParameters } from '../../state/place.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -64,7 +64,7 @@ export function WatchlistsPage() {
 /** Renders the securities of one watchlist with their closes. Default: the first watchlist. */
 function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
   const list = lists.find(({ watchlist_id: id }) => id === getParameter('list')) ?? lists[0]!; // there is at least one watchlist
-  const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
+  const knownIds = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
   return (
     <Section
       title={`Securities of ${list.name}`}
@@ -79,7 +79,7 @@ function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
         )
       }
     >
-      {known.length === 0 ? (
+      {knownIds.length === 0 ? (
         <p class="quiet">None of its securities is in the served store.</p>
       ) : (
         <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} />

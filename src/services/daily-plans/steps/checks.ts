@@ -30,8 +30,8 @@ export function createChecksPerformer(dependencies: ChecksDependencies): Perform
     const { type } = context.spec;
     const { steps, plan } = context.day();
     const hasPolicy = plan.steps.some((step) => step.type === 'publish' && step.errors !== null);
-    const own = steps.findIndex((step) => step.type === type && step.state === 'running');
-    const hasRun = steps.slice(0, own).some((step) => step.type === 'run');
+    const ownPosition = steps.findIndex((step) => step.type === type && step.state === 'running');
+    const hasRun = steps.slice(0, ownPosition).some((step) => step.type === 'run');
     return performChecks(dependencies, context, context.spec.checks ?? listStandardChecks(hasRun, hasPolicy));
   };
 }
@@ -55,7 +55,7 @@ async function performChecks(
   const { day, put, clear, ancestorsOf, signal } = context;
   await markets.settled();
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
-  let found = 0;
+  let findingsCount = 0;
   await clear(); // the step keeps only findings of this round
   await performEachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
@@ -86,35 +86,35 @@ async function performChecks(
           createResult(check, finding, { waivers, overrides: await readOverrides() }),
         );
     }
-    found += count;
+    findingsCount += count;
     return { state: 'done', message: `${formatCount(checks.length, 'check')}, ${formatCount(count, 'finding')}.` };
   });
   await logWaivers(context, checks);
   return {
     state: 'done',
-    message: `${formatCount(checks.length, 'check')} of each index, ${formatCount(found, 'finding')}.`,
+    message: `${formatCount(checks.length, 'check')} of each index, ${formatCount(findingsCount, 'finding')}.`,
   };
 }
 
 /** Writes each decision to accept findings to the log of the step, once. */
 async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly Check[]): Promise<void> {
   const { steps, waivers } = day();
-  const own = steps.find(({ state }) => state === 'running')?.log ?? [];
+  const ownLog = steps.find(({ state }) => state === 'running')?.log ?? [];
   for (const { check, index_id: index, identifier, author, reason } of waivers) {
     if (!checks.some((performed) => performed.check === check)) continue;
-    const of = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
-    const message = `${author} accepted ${check} of ${of}: ${reason}`;
-    if (!own.some((line) => line.message === message)) await log(message);
+    const subject = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
+    const message = `${author} accepted ${check} of ${subject}: ${reason}`;
+    if (!ownLog.some((line) => line.message === message)) await log(message);
   }
 }
 
 /** Returns the first findings, and a finding that counts the remaining ones. */
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
-  const others = findings.length - LISTED_MAX;
+  const othersCount = findings.length - LISTED_MAX;
   return [
     ...findings.slice(0, LISTED_MAX),
-    { identifier: null, message: `And ${formatCount(others, 'more finding')}.` },
+    { identifier: null, message: `And ${formatCount(othersCount, 'more finding')}.` },
   ];
 }
 
@@ -161,7 +161,8 @@ function createResult(
   { waivers, overrides }: AcceptedFindings,
 ): ItemResult {
   const waiver = waivers.find(
-    (given) => given.check === check && (given.identifier === null || given.identifier === identifier),
+    (storedWaiver) =>
+      storedWaiver.check === check && (storedWaiver.identifier === null || storedWaiver.identifier === identifier),
   );
   const findingDetail: FindingDetail = { check, identifier, severity, measure: measure ?? null };
   const detail = { ...findingDetail, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
@@ -170,10 +171,10 @@ function createResult(
   const override = identifier === null || severity !== 'block' ? undefined : overrides.get(identifier);
   if (override !== undefined) {
     const { approval_id: id, state } = override;
-    const rest = state === 'approved' ? 'is approved and can be applied' : 'waits for approval';
+    const stateText = state === 'approved' ? 'is approved and can be applied' : 'waits for approval';
     return {
       state: 'waiting',
-      message: `${message} The override ${id} of its price ${rest}.`,
+      message: `${message} The override ${id} of its price ${stateText}.`,
       code: 'APPROVAL_REQUIRED',
       detail: { ...findingDetail, approval_id: id },
     };

@@ -35,7 +35,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
         current.add(key);
         const isAgain = item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
         // Written to disk before any file is sent, because another process would otherwise repeat the step.
-        await put(key, null, item(key) ?? { state: 'waiting', message: 'Its files are delivered.' });
+        await put(key, null, item(key) ?? { state: 'waiting', message: 'The files are being delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
         await put(key, null, createResult(counts));
       });
@@ -46,7 +46,11 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
       if (client === undefined && spec.clients === null) return; // the routes of clients report an unreadable client
       if (client === undefined) {
         current.add(id);
-        await put(id, null, { state: 'failed', code: 'CLIENT_NOT_FOUND', message: `There is no client ${id}.` });
+        await put(id, null, {
+          state: 'failed',
+          code: 'CLIENT_NOT_FOUND',
+          message: `No client is stored under the id ${id}.`,
+        });
         return;
       }
       const isConcerned = files.some(({ indexId: index, table }) =>
@@ -56,19 +60,25 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
     });
     // Removed targets of a client, and clients that may no longer receive files, do not keep the day open.
     for (const { key, state } of before) if (state !== 'done' && !current.has(key)) await drop(key);
-    return { state: 'done', message: 'Every target that can be reached has its files.' };
+    return { state: 'done', message: 'Every target that is reachable has its files.' };
   };
 }
 
 function createResult({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
   const detail = { delivered, waiting, failed };
   if (waiting + failed === 0) {
-    const message = delivered === 0 ? 'There is nothing to deliver.' : `${formatCount(delivered, 'file')} delivered.`;
+    const message =
+      delivered === 0 ? 'The day has no files to deliver.' : `${formatCount(delivered, 'file')} delivered.`;
     return { state: 'done', message, detail };
   }
   const code = 'DELIVERY_FAILED';
   if (waiting > 0)
-    return { state: 'waiting', code, message: `${formatCount(waiting, 'file')} not delivered yet: ${reason}`, detail };
-  const message = `${formatCount(failed, 'file')} not delivered in ${formatCount(LIMITS.MAX_DELIVERY_ROUNDS, 'round')}: ${reason}`;
+    return {
+      state: 'waiting',
+      code,
+      message: `${formatCount(waiting, 'file is', 'files are')} not delivered yet: ${reason}`,
+      detail,
+    };
+  const message = `${formatCount(failed, 'file was', 'files were')} not delivered in ${formatCount(LIMITS.MAX_DELIVERY_ROUNDS, 'attempt')}: ${reason}`;
   return { state: 'failed', code, message, detail };
 }

@@ -34,25 +34,25 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { name: artifact } = await artifacts.write(bytes, sha256);
     const name = formatFileName(file, indexId, context);
-    const written = { name, bytes: bytes.length, sha256 };
-    return { state: 'done', message: `${name} was written.`, file: written, artifact, detail: { table } };
+    const writtenFile = { name, bytes: bytes.length, sha256 };
+    return { state: 'done', message: `${name} was written.`, file: writtenFile, artifact, detail: { table } };
   }
 
   return async (context) => {
     const { spec, put, signal, item } = context;
     await performEachIndex(context, async (indexId) => {
-      const own = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
-      for (const file of own) {
+      const indexFiles = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
+      for (const file of indexFiles) {
         const key = formatFileName(file, indexId, context);
         if (item(key)?.state === 'done') continue;
         const result = await make(indexId, file, context).catch((thrown: unknown): ItemResult => {
           const isEmpty = file.optional && thrown instanceof Refusal && WITHOUT_ROWS.has(thrown.code);
-          if (isEmpty) return { state: 'done', message: `${key} was left out: ${thrown.message}` };
+          if (isEmpty) return { state: 'done', message: `${key} was not exported: ${thrown.message}` };
           return createBlockedResult(thrown, signal);
         });
         await put(key, indexId, result);
       }
-      return { state: 'done', message: `${formatCount(own.length, 'file')}.` };
+      return { state: 'done', message: `${formatCount(indexFiles.length, 'file')}.` };
     });
     return { state: 'done', message: 'Every index that is not held back has its files.' };
   };

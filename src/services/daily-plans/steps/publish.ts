@@ -9,8 +9,8 @@ export interface PublishDependencies {
 
 /** Returns the number of the approval request of a result that waits for it, or that was rejected. */
 function findRequestNumber(item: StoredItem | undefined): number | undefined {
-  const asked = item?.detail?.['approval_id'];
-  return typeof asked === 'number' ? asked : undefined;
+  const approvalId = item?.detail?.['approval_id'];
+  return typeof approvalId === 'number' ? approvalId : undefined;
 }
 
 export function createPublishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
@@ -34,17 +34,17 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
         isForeseen: above !== undefined, // Requests all approvals of a family at once.
       });
       if (above !== undefined)
-        return { state: 'waiting', message: `It may be published, and waits for ${above}, on which it depends.` };
+        return { state: 'waiting', message: `It can be published after ${above}, on which it depends.` };
       const before = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
       if (published === 0 && error === null && before?.state === 'done') {
         // Files that are written again contain the restated figures.
         if (!(await isRestated(indexId, day().date, before.at))) return { ...before };
-        return { state: 'done', message: `Its close of ${day().date} was published again.`, detail };
+        return { state: 'done', message: `The close of ${day().date} was published again.`, detail };
       }
       const message =
         published === 0
-          ? `Its closes through ${through} were published before.`
+          ? `Closes through ${through} were published before.`
           : `${formatCount(published, 'close')} published, through ${through}.`;
       return { state: 'done', message: error === null ? message : `${message} ${error.notice}`, detail };
     });

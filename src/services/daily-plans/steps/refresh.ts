@@ -83,12 +83,12 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     const { store_id: storeId } = context.spec;
     const last = (storeId == null ? markets.require() : await stores.of(storeId)).market.dates.at(-1);
     if (last !== undefined && formatDay(last) >= day().date) return { state: 'done', message };
-    return { state: 'waiting', message: `The store has no prices of ${day().date} yet: ${formatLast(last)}.` };
+    return { state: 'waiting', message: `The store has no prices of ${day().date} yet; ${formatLast(last)}.` };
   };
 }
 
 export const formatLast = (last: number | undefined): string =>
-  last === undefined ? 'it is empty' : `the last are those of ${formatDay(last)}`;
+  last === undefined ? 'it is empty' : `the last prices are of ${formatDay(last)}`;
 
 /** Describes a refusal by its first finding, which a desk reports to its vendor. */
 function formatReason({ message, detail }: Refusal): string {

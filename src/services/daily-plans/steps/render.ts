@@ -49,7 +49,7 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
           run_ids: run === undefined ? null : { [indexId]: run },
         };
         const { job_id: jobId } = await reports.render(request, origin);
-        await put(indexId, indexId, { state: 'waiting', message: 'Its report is rendered.', job_id: jobId });
+        await put(indexId, indexId, { state: 'waiting', message: 'The report is being rendered.', job_id: jobId });
         assertSucceeded(jobId, await endOf(jobs, jobId, signal));
         return awaitFile(jobId, name);
       },

@@ -36,7 +36,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
       if (current !== undefined) return createResult(current, day().date, 'The stored run is current');
       try {
         const { job_id: jobId } = await analytics.start(indexId, { request }, origin);
-        await put(indexId, indexId, { state: 'waiting', message: 'Its run is computed.', job_id: jobId });
+        await put(indexId, indexId, { state: 'waiting', message: 'The run is being computed.', job_id: jobId });
         assertSucceeded(jobId, await endOf(jobs, jobId, signal));
         const run = await findRun(documents, indexId);
         if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
@@ -56,7 +56,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
     for (const { market, identity } of await listPlanMarkets(dependencies, context.waves)) {
       const last = market.dates.at(-1);
       if (last !== undefined && formatDay(last) >= date) continue;
-      const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${formatLast(last)}.`;
+      const message = `The store ${identity.datasetId} has no prices of ${date} yet; ${formatLast(last)}.`;
       return { state: 'waiting', message };
     }
     await performEachIndex(context, (indexId) => runIndex(indexId, context));
@@ -64,14 +64,14 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
   };
 }
 
-function createResult(run: RunDocument, date: string, done: string): ItemResult {
+function createResult(run: RunDocument, date: string, outcome: string): ItemResult {
   const detail = { run_id: runIdOf(run), end: run.end };
   if (run.end < date)
     return {
       state: 'blocked',
       code: 'NO_DATA_IN_RANGE',
-      message: `Its run ends on ${run.end}, before ${date}.`,
+      message: `The run ends on ${run.end}, before ${date}.`,
       detail,
     };
-  return { state: 'done', message: `${done}, through ${run.end}.`, detail };
+  return { state: 'done', message: `${outcome}, through ${run.end}.`, detail };
 }

@@ -18,18 +18,18 @@ import {
 } from '../sender.js';
 
 /** Writes files into a folder: complete under a temporary name, then renamed. */
-export const createFolderSender = (places: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
+export const createFolderSender = (destinations: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
   async function send(file: OutgoingFile, root: string, hasChecksum: boolean): Promise<string> {
     const folder = join(root, ...readFolder(file.path).split('/'));
-    await places.assertFolder(folder);
+    await destinations.assertFolder(folder);
     await mkdir(folder, { recursive: true });
-    await places.assertFolder(folder); // a link may have been created meanwhile
-    const place = join(folder, readFileName(file.path));
-    const before = await readHash(place, file.bytes);
+    await destinations.assertFolder(folder); // a link may have been created meanwhile
+    const path = join(folder, readFileName(file.path));
+    const before = await readHash(path, file.bytes);
     if (before !== file.sha256) {
       const content = await file.content();
       // The checksum is removed first, so that readers do not mistake the old file for the new file.
-      if (before !== undefined && hasChecksum) await rm(`${place}.sha256`, { force: true });
+      if (before !== undefined && hasChecksum) await rm(`${path}.sha256`, { force: true });
       await writeAtomically(folder, { name: readFileName(file.path), part: formatPartName(file), content });
     }
     if (hasChecksum) await writeChecksum(folder, file);

@@ -65,14 +65,14 @@ function divide(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]
 
 function groupByMail(files: readonly OutgoingFile[]): OutgoingFile[][] {
   const batches: OutgoingFile[][] = [];
-  let room = 0;
+  let remainingBytes = 0;
   for (const file of files) {
-    if (batches.length === 0 || file.bytes > room) {
+    if (batches.length === 0 || file.bytes > remainingBytes) {
       batches.push([]);
-      room = LIMITS.MAX_MAIL_BYTES;
+      remainingBytes = LIMITS.MAX_MAIL_BYTES;
     }
     batches.at(-1)!.push(file);
-    room -= file.bytes;
+    remainingBytes -= file.bytes;
   }
   return batches;
 }

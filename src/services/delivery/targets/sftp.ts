@@ -26,7 +26,7 @@ const PORT = 22;
 export const sendOverSftp: Sender<'sftp'> = async (job) => {
   const { target, secret, signal } = job;
   const { client, sftp } = await connect(target, secret, signal);
-  const made = new Set<string>();
+  const createdFolders = new Set<string>();
   /** Ends an operation that takes too long by closing its connection. */
   const limitTime = async <T>(work: () => Promise<T>): Promise<T> => {
     const timer = setTimeout(() => client.destroy(), LIMITS.MAX_DELIVERY_SECONDS * 1000);
@@ -40,7 +40,7 @@ export const sendOverSftp: Sender<'sftp'> = async (job) => {
     const root = await resolveRoot(sftp, target.url);
     await sendEachFile(job, async (file) => {
       await job.begin(file);
-      return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch(
+      return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, made: createdFolders })).catch(
         (thrown: unknown) => {
           throw toFault(thrown);
         },
@@ -62,13 +62,13 @@ function connect(
     throw new DeliveryFault('No password and no key is stored for the target.', { isFinal: true });
   const { Client: SshClient } = loadTransports();
   const client = new SshClient();
-  let seen: string | undefined;
+  let hostKey: string | undefined;
   return new Promise((resolve, reject) => {
     const refuse = (thrown: Error): void => {
       client.destroy();
-      const isOther = seen !== undefined && seen !== removePadding(fingerprint);
+      const isOther = hostKey !== undefined && hostKey !== removePadding(fingerprint);
       const message = isOther
-        ? `The server has another host key: ${seen}.`
+        ? `The server has another host key: ${hostKey}.`
         : `The server could not be used: ${formatReason(thrown)}.`;
       // A refused password is not retried immediately, because that may lock the account.
       const isFinal = isOther || (thrown as Error & { readonly level?: string }).level === 'client-authentication';
@@ -92,8 +92,8 @@ function connect(
         keepaliveInterval: 10_000,
         ...(isKey ? { privateKey: secret } : { password: secret }),
         hostVerifier(key) {
-          seen = removePadding(`SHA256:${createHash('sha256').update(key).digest('base64')}`);
-          return seen === removePadding(fingerprint);
+          hostKey = removePadding(`SHA256:${createHash('sha256').update(key).digest('base64')}`);
+          return hostKey === removePadding(fingerprint);
         },
       });
     } catch (thrown) {
@@ -121,24 +121,24 @@ interface SendLocation {
 async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }: SendLocation): Promise<string> {
   const folder = [root, readFolder(file.path)].filter((part) => part !== '').join('/');
   await makeFolders(sftp, { root, folder, made });
-  const place = `${folder}/${readFileName(file.path)}`;
-  const before = await readHash(sftp, place, file.bytes);
+  const path = `${folder}/${readFileName(file.path)}`;
+  const before = await readHash(sftp, path, file.bytes);
   if (before !== file.sha256) {
     // The checksum is removed first, so that readers do not mistake the old file for the new file.
     if (before !== undefined && hasChecksum)
-      await ask<void>((done) => sftp.unlink(`${place}.sha256`, done)).catch(ignoreAbsent);
+      await ask<void>((done) => sftp.unlink(`${path}.sha256`, done)).catch(ignoreAbsent);
     await writeAtomically(sftp, {
-      place,
+      place: path,
       part: `${folder}/${formatPartName(file)}`,
       content: Buffer.from(await file.content()),
     });
   }
   if (hasChecksum) {
     const content = Buffer.from(computeChecksum(file));
-    const known = await read(sftp, `${place}.sha256`);
-    if (known?.equals(content) !== true)
+    const storedDigest = await read(sftp, `${path}.sha256`);
+    if (storedDigest?.equals(content) !== true)
       await writeAtomically(sftp, {
-        place: `${place}.sha256`,
+        place: `${path}.sha256`,
         part: `${folder}/${formatPartName(file)}.sha256`,
         content,
       });

@@ -8,8 +8,8 @@ import { findCachedColumns } from '../cached-columns.js';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  */
 export const produceAttribution: Producer<'attribution'> = (source, from) => {
-  const kept = findCachedColumns(source, { table: 'attribution', width: 5 }, () => listFigures(source));
-  const [name, contribution, weight, total, part] = kept as [
+  const cachedColumns = findCachedColumns(source, { table: 'attribution', width: 5 }, () => listFigures(source));
+  const [name, contribution, weight, total, part] = cachedColumns as [
     Float64Array,
     Float64Array,
     Float64Array,
@@ -21,7 +21,10 @@ export const produceAttribution: Producer<'attribution'> = (source, from) => {
     {
       count: name.length,
       columns: {
-        identifier: { codes: Int32Array.from(name), texts: [...names, ...parts.map(({ index_id: of }) => of)] },
+        identifier: {
+          codes: Int32Array.from(name),
+          texts: [...names, ...parts.map(({ index_id: indexId }) => indexId)],
+        },
         contribution,
         average_weight: weight,
         total_return: total,
@@ -38,12 +41,12 @@ export const produceAttribution: Producer<'attribution'> = (source, from) => {
  */
 function listFigures({ columns, window }: ExportSource): Float64Array[] {
   const { names } = columns.header;
-  const places = new Map(names.map((name, place) => [name, place]));
+  const columnByName = new Map(names.map((name, position) => [name, position]));
   const { contributions, overlay_parts: parts } = createAttributionView(columns, window);
   const rows = [
     ...contributions
       .toSorted((a, b) => compareText(a.asset_id, b.asset_id))
-      .map(({ asset_id, ...figures }) => ({ ...figures, at: places.get(asset_id)!, part: -1 })), // `asset_id` is a security of the run
+      .map(({ asset_id, ...figures }) => ({ ...figures, at: columnByName.get(asset_id)!, part: -1 })), // `asset_id` is a security of the run
     ...(parts ?? []).map(({ contribution }, part) => ({
       contribution,
       average_weight: 0,
@@ -52,7 +55,8 @@ function listFigures({ columns, window }: ExportSource): Float64Array[] {
       part,
     })),
   ];
-  const readNumbers = (of: (row: (typeof rows)[number]) => number): Float64Array => Float64Array.from(rows, of);
+  const readNumbers = (readRow: (row: (typeof rows)[number]) => number): Float64Array =>
+    Float64Array.from(rows, readRow);
   return [
     readNumbers(({ at }) => at),
     readNumbers(({ contribution }) => contribution),

@@ -12,14 +12,15 @@ import { yieldBatches, toTextValues, type Producer } from '../batch.js';
  */
 export const produceConstituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
   const { names, at, day, held, target, raw } = readPositiveWeights(columns, window.end);
-  const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
+  const weights = columns.f64('weights', at * names.length, (at + 1) * names.length);
   const [value] = columns.f64('value', at, at + 1);
-  const rows = [...names.keys()].filter((name) => held[name] !== 0 || own[name] !== 0);
+  const rows = [...names.keys()].filter((name) => held[name] !== 0 || weights[name] !== 0);
   const price = readPricesAt(columns, rows, at);
-  const readNumbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
+  const readNumbers = (readCell: (name: number, row: number) => number): Float64Array =>
+    Float64Array.from(rows, readCell);
   const texts = createReference(columns, { market, day });
   const round = roundOnDay(columns, 'weights', day);
-  const getHolding = (name: number): number => own[name]! * value!;
+  const getHolding = (name: number): number => weights[name]! * value!;
   return yieldBatches<'constituents'>(
     {
       count: rows.length,

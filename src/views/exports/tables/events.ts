@@ -27,8 +27,10 @@ export const produceEvents: Producer<'events'> = (source, from) => {
   const { columns } = source;
   const days = columns.i32('days');
   const divisor = readDivisors(columns, days);
-  const kept = findCachedColumns(source, { table: 'events', width: 5 }, () => listFigures(source, { days, divisor }));
-  const [at, name, type, value, effect] = kept as [
+  const cachedColumns = findCachedColumns(source, { table: 'events', width: 5 }, () =>
+    listFigures(source, { days, divisor }),
+  );
+  const [at, name, type, value, effect] = cachedColumns as [
     Float64Array,
     Float64Array,
     Float64Array,
@@ -61,7 +63,7 @@ interface RunDates {
 function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
   const { from, to } = createSpan(days, window);
   const rows = listEventRows(columns, { from: Math.max(1, from), to, divisor });
-  const readNumbers = (of: (row: EventRow) => number): Float64Array => Float64Array.from(rows, of);
+  const readNumbers = (readRow: (row: EventRow) => number): Float64Array => Float64Array.from(rows, readRow);
   return [
     readNumbers(({ at }) => at),
     readNumbers(({ name }) => name),
@@ -96,7 +98,7 @@ interface EventSpan {
  * @cost reads [H] weights for each date with an event
  */
 function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
-  const held = createHoldingsReader(columns);
+  const holdings = createHoldingsReader(columns);
   const isInRange = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
   const actions = groupBy(runEffects(columns).filter(isInRange), ({ at }) => at);
   const exits = groupBy(listFreeTrades(columns).filter(isInRange), ({ at }) => at);
@@ -106,7 +108,7 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
   const isFixed = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys(), ...changes.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((offset) => {
-    const before = held.before(offset);
+    const before = holdings.before(offset);
     const changing = (changes.get(offset) ?? []).filter(({ name }) => before.weights[name] !== 0);
     const scaled = new Map(changing.map(({ name, factor }) => [name, factor]));
     const acting = (actions.get(offset) ?? [])
@@ -129,8 +131,8 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
         effect: before.isIndex ? before.weights[name]! * (factor - 1) : Number.NaN,
       });
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
-    const left = divisor[offset]! / divisor[offset - 1]! - 1 - reinvested;
-    const after = held.before(offset + 1).weights;
+    const divisorEffect = divisor[offset]! / divisor[offset - 1]! - 1 - reinvested;
+    const after = holdings.before(offset + 1).weights;
     // Only closed positions have left. A merger into a held security may sell only a part of it.
     const exited = (exits.get(offset) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
@@ -141,7 +143,7 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
       name,
       type: 'exit',
       value: Number.NaN,
-      effect: before.isIndex ? (total === 0 ? 0 : (left * before.weights[name]!) / total) : Number.NaN,
+      effect: before.isIndex ? (total === 0 ? 0 : (divisorEffect * before.weights[name]!) / total) : Number.NaN,
     }));
     const eventRows = [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
     return isFixed && before.isIndex ? eventRows.map((row) => ({ ...row, effect: 0 })) : eventRows;
@@ -156,7 +158,7 @@ interface Holding {
   readonly isIndex: boolean;
 }
 
-function createHoldingsReader(columns: RunColumns): { before(at: number): Holding } {
+function createHoldingsReader(columns: RunColumns): { before(position: number): Holding } {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const days = columns.i32('days');
   const level = columns.f64('indexLevel');
@@ -249,11 +251,11 @@ export interface FreeTrade {
 export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = openRecordParts(columns);
-  const places = new Map(columns.header.names.map((name, place) => [name, place]));
-  const { at, columns: named, notional, isFree } = transactions();
+  const columnByName = new Map(columns.header.names.map((name, position) => [name, position]));
+  const { at, columns: securities, notional, isFree } = transactions();
   const rows: FreeTrade[] = [];
   for (let i = 0; i < at.length; i++) {
-    const name = places.get(identifiers[named[i]!]!);
+    const name = columnByName.get(identifiers[securities[i]!]!);
     if (isFree[i] === 1 && name !== undefined) rows.push({ at: at[i]!, name, notional: notional[i]! });
   }
   return rows;

@@ -36,7 +36,7 @@ function createSessionRows({ columns, market }: FileSource, file: SessionFile): 
   const paid = createDividendReader(columns, file, market);
   const points = listPositions(file).map(
     // Adding 0 converts -0 of borrowed cash to 0.
-    (place) => 0 + (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor,
+    (position) => 0 + (paid(position) * file.fx[position]! * file.shares[position]!) / file.divisor,
   );
   const variant = toTextValues(points.map(() => file.variant));
   return { count: rows.count, columns: { ...rows.columns, dividend_points: Float64Array.from(points), variant } };
@@ -46,11 +46,11 @@ type FileSource = Pick<ExportSource, 'columns' | 'market'>;
 
 /** Returns the positions of the held entries in the order of identifiers. Only cash is not yet in this order. */
 function listPositions({ names, shares }: IndexFile): number[] {
-  const places = [...names.keys()].filter((place) => shares[place] !== 0);
-  const last = places.at(-1);
-  if (last === undefined || !isCashName(names[last]!)) return places;
-  const offset = places.findIndex((place) => names[place]! >= names[last]!);
-  return [...places.slice(0, offset), last, ...places.slice(offset, -1)];
+  const positions = [...names.keys()].filter((position) => shares[position] !== 0);
+  const last = positions.at(-1);
+  if (last === undefined || !isCashName(names[last]!)) return positions;
+  const offset = positions.findIndex((position) => names[position]! >= names[last]!);
+  return [...positions.slice(0, offset), last, ...positions.slice(offset, -1)];
 }
 
 interface SecurityRows {
@@ -59,29 +59,29 @@ interface SecurityRows {
 }
 
 function createSecurityRows({ columns, market }: FileSource, file: IndexFile): SecurityRows {
-  const places = listPositions(file);
-  const readNumbers = (of: (place: number) => number): Float64Array => Float64Array.from(places, of);
-  const getValue = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
-  const whole = places.reduce((sum, place) => sum + getValue(place), 0);
+  const positions = listPositions(file);
+  const readNumbers = (readAt: (position: number) => number): Float64Array => Float64Array.from(positions, readAt);
+  const getValue = (position: number): number => file.shares[position]! * file.price[position]! * file.fx[position]!;
+  const whole = positions.reduce((sum, position) => sum + getValue(position), 0);
   const counts = createCountReader(file, market);
   const round = roundOnDay(columns, 'weights', file.day);
   return {
-    count: places.length,
+    count: positions.length,
     columns: {
-      date: Int32Array.from(places, () => file.day),
-      identifier: { codes: Int32Array.from(places), texts: file.names },
-      ...createTexts(columns, { file, market, places }),
-      price: readNumbers((place) => file.price[place]!),
-      fx: readNumbers((place) => file.fx[place]!),
-      shares: readNumbers((place) => counts(place).shares),
-      float: readNumbers((place) => counts(place).float),
-      weighting_factor: readNumbers((place) => {
-        const { shares, float } = counts(place);
-        return file.shares[place]! / (shares * float);
+      date: Int32Array.from(positions, () => file.day),
+      identifier: { codes: Int32Array.from(positions), texts: file.names },
+      ...createTexts(columns, { file, market, places: positions }),
+      price: readNumbers((position) => file.price[position]!),
+      fx: readNumbers((position) => file.fx[position]!),
+      shares: readNumbers((position) => counts(position).shares),
+      float: readNumbers((position) => counts(position).float),
+      weighting_factor: readNumbers((position) => {
+        const { shares, float } = counts(position);
+        return file.shares[position]! / (shares * float);
       }),
-      index_shares: readNumbers((place) => file.shares[place]!),
+      index_shares: readNumbers((position) => file.shares[position]!),
       market_value: readNumbers(getValue),
-      weight: readNumbers((place) => round(getValue(place) / whole)),
+      weight: readNumbers((position) => round(getValue(position) / whole)),
       divisor: readNumbers(() => file.divisor),
     },
   };
@@ -90,10 +90,10 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
 type Count = { readonly shares: number; readonly float: number };
 const NO_COUNT: Count = { shares: Number.NaN, float: Number.NaN };
 
-function createCountReader({ day, names }: IndexFile, market: MarketData | null): (place: number) => Count {
+function createCountReader({ day, names }: IndexFile, market: MarketData | null): (position: number) => Count {
   if (market === null) return () => NO_COUNT;
   const count = readSharesOutstanding(market, day);
-  return (place) => count(names[place]!);
+  return (position) => count(names[position]!);
 }
 
 /** Returns a reader of the ordinary dividends of the session, in the currency of each security. */
@@ -101,7 +101,7 @@ function createDividendReader(
   columns: RunColumns,
   { day, names }: IndexFile,
   market: MarketData | null,
-): (place: number) => number {
+): (position: number) => number {
   if (market === null || market.adjustment === 'total') return () => Number.NaN;
   const days = columns.i32('days');
   const before = days[findLastAtMost(days, day - 1)] ?? day;
@@ -109,7 +109,7 @@ function createDividendReader(
   for (const { type, status, identifier, exDay, value } of market.actions)
     if (type === 'DIVIDEND' && status !== 'cancelled' && exDay > before && exDay <= day)
       paid.set(identifier, (paid.get(identifier) ?? 0) + value);
-  return (place) => paid.get(names[place]!) ?? 0;
+  return (position) => paid.get(names[position]!) ?? 0;
 }
 
 interface NamedField {
@@ -122,21 +122,25 @@ type TextColumn = IdColumn | 'name' | 'currency';
 
 function createTexts(columns: RunColumns, { file, market, places }: NamedField): Record<TextColumn, TextValues> {
   const { currency } = columns.header;
-  const isCash = (place: number): boolean => isCashName(file.names[place]!);
+  const isCash = (position: number): boolean => isCashName(file.names[position]!);
   const getTexts = (field: string): TextValues =>
-    toTextValues(places.map((place) => (market === null ? null : readTextAt(market, { place, field, file }))));
+    toTextValues(
+      places.map((position) => (market === null ? null : readTextAt(market, { place: position, field, file }))),
+    );
   // Without a market, names are read from the labels stored with the run.
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
-  const findName = (place: number): string | null =>
-    market === null ? (names[place] ?? null) : readTextAt(market, { place, field: 'NAME', file });
+  const findName = (position: number): string | null =>
+    market === null ? (names[position] ?? null) : readTextAt(market, { place: position, field: 'NAME', file });
   const quoted = getTexts('CURRENCY');
-  const known = market === null ? null : (market.currency ?? currency);
+  const knownCurrency = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, getTexts(field)] as const);
   return {
     ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // the object has all members of the type
-    name: toTextValues(places.map((place) => (isCash(place) ? 'Cash' : findName(place)))),
+    name: toTextValues(places.map((position) => (isCash(position) ? 'Cash' : findName(position)))),
     currency: toTextValues(
-      Array.from(quoted.codes, (code, k) => (isCash(places[k]!) ? currency : code < 0 ? known : quoted.texts[code]!)),
+      Array.from(quoted.codes, (code, k) =>
+        isCash(places[k]!) ? currency : code < 0 ? knownCurrency : quoted.texts[code]!,
+      ),
     ),
   };
 }

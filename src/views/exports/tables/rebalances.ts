@@ -15,7 +15,7 @@ export const produceRebalances: Producer<'rebalances'> = ({ columns, window: { s
       ? []
       : [{ at: stored.at, ...computeRebalanceFigures(around(r), stored) }],
   );
-  const readCounts = (of: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, of);
+  const readCounts = (readRow: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, readRow);
   return yieldBatches<'rebalances'>(
     {
       count: rows.length,

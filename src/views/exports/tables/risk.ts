@@ -7,13 +7,13 @@ import { createSpan } from '../span.js';
 export const produceRisk: Producer<'risk'> = ({ columns, window }, offset) => {
   const { days, level, index } = runLevels(columns);
   const result = computeRollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, estimatePeriodsPerYear(days));
-  const shown = days.subarray(result.from);
-  const { from, to } = createSpan(shown, window);
+  const shownDays = days.subarray(result.from);
+  const { from, to } = createSpan(shownDays, window);
   return yieldBatches<'risk'>(
     {
       count: to - from,
       columns: {
-        date: shown.subarray(from, to),
+        date: shownDays.subarray(from, to),
         volatility: result.volatility.subarray(from, to),
         index_volatility: result.indexVolatility.subarray(from, to),
         tracking_error: result.trackingError.subarray(from, to),

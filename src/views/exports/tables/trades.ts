@@ -97,12 +97,12 @@ function fillRows(
       const notional = all.notional[k]!;
       const value = Math.abs(notional);
       const identifier = all.columns[k]!;
-      const place = moves.placeOf[identifier]!;
+      const column = moves.placeOf[identifier]!;
       rows.days[row] = days[offset]!;
       rows.identifiers[row] = identifier;
       rows.sides[row] = notional > 0 ? 0 : 1;
-      rows.before[row] = place < 0 ? 0 : round(moves.before[place]!);
-      rows.after[row] = place < 0 ? 0 : round(moves.after[place]!);
+      rows.before[row] = column < 0 ? 0 : round(moves.before[column]!);
+      rows.after[row] = column < 0 ? 0 : round(moves.after[column]!);
       rows.values[row] = value;
       rows.costs[row] = all.isFree[k] === 1 ? 0 : costRate * value;
       rows.reasons[row] = all.reason[k]!;
@@ -140,25 +140,25 @@ interface WeightMoves {
   readonly before: Float64Array;
   readonly after: Float64Array;
   /** Reads the weights around the trades of a session. */
-  show(at: number): void;
+  show(position: number): void;
 }
 
 function createWeightMoves(columns: RunColumns, identifiers: readonly string[]): WeightMoves {
   const { names } = columns.header;
-  const places = new Map(names.map((name, place) => [name, place]));
+  const columnByName = new Map(names.map((name, position) => [name, position]));
   const eventAt = columns.i32('eventAt');
   const before = new Float64Array(names.length);
   const after = new Float64Array(names.length);
-  let shown = -1;
+  let shownPosition = -1;
   return {
-    placeOf: Int32Array.from(identifiers, (identifier) => places.get(identifier) ?? -1),
+    placeOf: Int32Array.from(identifiers, (identifier) => columnByName.get(identifier) ?? -1),
     before,
     after,
     show(offset) {
-      if (offset === shown) return;
+      if (offset === shownPosition) return;
       columns.fill('before', findFirstAtLeast(eventAt, offset) * names.length, before);
       columns.fill('weights', offset * names.length, after);
-      shown = offset;
+      shownPosition = offset;
     },
   };
 }

@@ -14,9 +14,14 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   const ofIndex = indexRows(columns, span);
   const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
-    const own = panelRows.at(t);
+    const weights = panelRows.at(t);
     const round = roundOnDay(columns, 'weights', days[t]!);
-    addHoldings(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
+    addHoldings(rows, {
+      day: days[t]!,
+      round,
+      own: weights,
+      index: ofIndex === 'own' ? weights : (ofIndex?.at(t) ?? null),
+    });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
       yield createBatch(rows, t + 1 - from);
       rows.count = 0;

@@ -131,8 +131,8 @@ function createContributionBars({ attribution, nameOf }: RunFigures, limit: numb
   const { contributions, start, end } = attribution();
   const isWhole = splitRows(contributions, limit).others.length === 0;
   const { contributors, detractors } = selectExtremes(contributions, limit);
-  const shown = isWhole ? contributions : [...contributors, ...detractors];
-  const bars = shown.map(({ asset_id, contribution }) =>
+  const shownRows = isWhole ? contributions : [...contributors, ...detractors];
+  const bars = shownRows.map(({ asset_id, contribution }) =>
     createPercentBar(labelOf(asset_id, nameOf(asset_id)), contribution),
   );
   const which = isWhole
@@ -163,9 +163,12 @@ function createLiquidationBars(
   if ('missing' in result) return { bars: [], isTime: true, note: result.missing };
   const { liquidation, participation, date } = result;
   const whole = liquidation.findIndex(({ share }) => share >= 1);
-  const shown = liquidation.slice(0, Math.min(limit, whole < 0 ? liquidation.length : Math.max(BARS_MIN, whole + 1)));
+  const shownRows = liquidation.slice(
+    0,
+    Math.min(limit, whole < 0 ? liquidation.length : Math.max(BARS_MIN, whole + 1)),
+  );
   return {
-    bars: shown.map(({ days, share }) => createPercentBar(days === 1 ? '1 day' : `${days} days`, share)),
+    bars: shownRows.map(({ days, share }) => createPercentBar(days === 1 ? '1 day' : `${days} days`, share)),
     isTime: true,
     note: `Sold of ${countText(aum)} ${currency} in the index before ${date}, at ${formatPercent(participation)} of the mean daily volume.`,
   };

@@ -83,8 +83,8 @@ const LINES: Record<ChartLine, LineSource> = {
   },
   headroom: {
     panel: 'headroom',
-    find({ limits, watchedRule, level: { days } }, { rule: asked, fallback_rule: fallback }) {
-      const name = asked ?? watchedRule ?? fallback;
+    find({ limits, watchedRule, level: { days } }, { rule: requestedRule, fallback_rule: fallback }) {
+      const name = requestedRule ?? watchedRule ?? fallback;
       if (name === null) return { missing: 'No concentration rule triggers rebalances of this index.' };
       const { headroom } = limits().find(({ rule }) => rule === name)!; // every rule is measured
       const least = Math.min(...headroom);

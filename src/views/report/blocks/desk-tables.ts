@@ -77,11 +77,11 @@ export function createBreachesTable({ breaches, overview }: RunFigures, limit: n
     { column: createFigureColumn('Bound'), cell: ({ worst }) => formatPercent(worst.limit) },
   ];
   const count = `${countText(all.length)} ${all.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
-  const rest = others.length === 0 ? '' : `, of which the ${countText(rows.length)} lasting and latest are shown`;
+  const ending = others.length === 0 ? '' : `, of which the ${countText(rows.length)} lasting and latest are shown`;
   return toTable(
     fields,
     rows,
-    `${label}: ${count}${rest}. A breach by price or corporate action triggers a rebalance.`,
+    `${label}: ${count}${ending}. A breach by price or corporate action triggers a rebalance.`,
   );
 }
 
@@ -134,27 +134,29 @@ export function packTable(
     { column: createFigureColumn('Value'), cell: ({ value }) => countText(value) },
     { column: createFigureColumn('From'), cell: ({ weight_before: before }) => formatPercent(before) },
     { column: createFigureColumn('To'), cell: ({ weight_target: target }) => formatPercent(target) },
-    { column: createFigureColumn('Days'), cell: ({ days_to_trade: own }) => formatDays(own) },
+    { column: createFigureColumn('Days'), cell: ({ days_to_trade: daysToTrade }) => formatDays(daysToTrade) },
   ];
-  const rest = others.length === 0 ? '' : ` ${countText(others.length)} smaller orders are not shown.`;
+  const ending = others.length === 0 ? '' : ` ${countText(others.length)} smaller orders are not shown.`;
   const capacities = capacity.map(
     ({ days: most, aum: value }) => `${value === null ? 'unknown' : countText(value)} in ${most}`,
   );
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${ending} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
   );
 }
 
 /** Returns the results of scenarios, one row per scenario. Scenarios without a result are listed below the table. */
 export function createScenariosTable(
   { scenarios, overview }: RunFigures,
-  { scenarios: asked }: Pick<BlockOf<'table'>, 'scenarios'>,
+  { scenarios: scenarioNames }: Pick<BlockOf<'table'>, 'scenarios'>,
 ): Table {
-  const found = scenarios(asked!); // the schema requires scenarios in this table
-  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
-  const rows = found.flatMap(({ found: own }) => ('missing' in own || own.result.return === null ? [] : [own.result]));
+  const results = scenarios(scenarioNames!); // the schema requires scenarios in this table
+  if ('missing' in results) return { columns: [], rows: [], note: results.missing };
+  const rows = results.flatMap(({ found: scenario }) =>
+    'missing' in scenario || scenario.result.return === null ? [] : [scenario.result],
+  );
   const hasWindows = rows.some(({ window }) => window !== null);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Scenario'), cell: ({ name }) => cleanLine(name) },
@@ -174,8 +176,8 @@ export function createScenariosTable(
     { column: createFigureColumn('Own returns'), cell: ({ covered_weight: covered }) => formatPercent(covered) },
   ];
   const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
-  const remarks = found.flatMap(({ name, found: own }) => {
-    const messages = 'missing' in own ? [own.missing] : own.findings.map(({ message }) => message);
+  const remarks = results.flatMap(({ name, found: scenario }) => {
+    const messages = 'missing' in scenario ? [scenario.missing] : scenario.findings.map(({ message }) => message);
     return messages.map((message) => `${cleanLine(name)}: ${message}`);
   });
   return { ...toTable(fields, rows, note), remarks };

@@ -55,16 +55,18 @@ export const drawHeader: Drawing<'header'> = (
     typesetter.fit(line, { size: SIZE.label, maxWidth: STAMP_SHARE_MAX * width, linesMax: 1 }),
   );
   const stampWidth = Math.max(0, ...stamps.map((line) => typesetter.width(line, { size: SIZE.label })));
-  const room = stamps.length === 0 ? width : width - Math.max(stampWidth + 16, STAMP_SHARE * width);
+  const textWidth = stamps.length === 0 ? width : width - Math.max(stampWidth + 16, STAMP_SHARE * width);
   const text = cleanLine(title ?? figures?.overview.name ?? reportName);
   const size =
     TITLE_SIZES.find(
       (candidate) =>
-        typesetter.fit(text, { size: candidate, weight: 'bold', maxWidth: room, linesMax: 99 }).length <= 2,
+        typesetter.fit(text, { size: candidate, weight: 'bold', maxWidth: textWidth, linesMax: 99 }).length <= 2,
     ) ?? TITLE_SIZES.at(-1)!;
-  const titles = typesetter.fit(text, { size, weight: 'bold', maxWidth: room, linesMax: TITLE_LINES_MAX });
+  const titles = typesetter.fit(text, { size, weight: 'bold', maxWidth: textWidth, linesMax: TITLE_LINES_MAX });
   const subtitles =
-    subtitle === null ? [] : typesetter.fit(cleanLine(subtitle), { size: SIZE.subtitle, maxWidth: room, linesMax: 3 });
+    subtitle === null
+      ? []
+      : typesetter.fit(cleanLine(subtitle), { size: SIZE.subtitle, maxWidth: textWidth, linesMax: 3 });
   const reasons = figures?.stale
     ? typesetter.fit(cleanLine(`Not current. ${figures.stale.reasons.join(' ')}`), {
         size: SIZE.body,

@@ -89,14 +89,14 @@ function createConstituentsTable(
       isShown: !isNarrow && hasCap && rows.some(({ isCapped }) => isCapped),
     },
   ];
-  const shown =
+  const shownRows =
     rows.length < all.length
       ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents`
       : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
   return toTable(
     fields,
     rows,
-    `${shown} held on ${overview.end}${hasCap ? '; weights before capping are those of the latest rebalance' : ''}.`,
+    `${shownRows} held on ${overview.end}${hasCap ? '; weights before capping are those of the latest rebalance' : ''}.`,
   );
 }
 
@@ -140,10 +140,10 @@ const YEARS_SHOWN = 8;
 function createExposuresTable({ yearEndSectors, overview }: RunFigures, limit: number): Table {
   const { dates, sectors } = yearEndSectors(YEARS_SHOWN);
   const { shown, others } = splitRows(sectors, limit);
-  const rest = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
+  const otherWeights = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
   const rows = [
     ...shown.map(({ sector, weights }) => ({ label: sector ?? 'Unclassified', weights })),
-    ...(others.length === 0 ? [] : [{ label: `${countText(others.length)} others`, weights: rest }]),
+    ...(others.length === 0 ? [] : [{ label: `${countText(others.length)} others`, weights: otherWeights }]),
   ];
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Sector'), cell: ({ label }) => cleanLine(label) },
@@ -275,7 +275,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
     ],
     isTotal: true,
   });
-  const rest = others.reduce(
+  const otherTotals = others.reduce(
     (sum, { weight, contribution }) => ({ weight: sum.weight + weight, contribution: sum.contribution + contribution }),
     { weight: 0, contribution: 0 },
   );
@@ -285,7 +285,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
       ...table.rows,
       ...(others.length === 0
         ? []
-        : [createSums(`${countText(others.length)} others`, rest.weight, rest.contribution)]),
+        : [createSums(`${countText(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
       createSums('Volatility', coveredWeight, volatility),
     ],
   };
@@ -294,7 +294,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
 function createLiteralTable({ index, columns, data }: LiteralTable, limit: number): Table {
   const { shown: rows, others } = splitRows(data, limit);
   const isNumbered = index.every((label, i) => label === i);
-  const shown = columns.map((head, k) =>
+  const shownColumns = columns.map((head, k) =>
     createLiteralColumn(
       cleanLine(head),
       rows.map((row) => row[k]!),
@@ -303,7 +303,7 @@ function createLiteralTable({ index, columns, data }: LiteralTable, limit: numbe
   const labels = isNumbered
     ? []
     : [{ column: createTextColumn(''), cells: index.slice(0, rows.length).map((label) => cleanLine(String(label))) }];
-  const all = [...labels, ...shown];
+  const all = [...labels, ...shownColumns];
   return {
     columns: all.map(({ column }) => column),
     rows: all.length === 0 ? [] : rows.map((_, r) => ({ cells: all.map(({ cells }) => cells[r]!) })),

@@ -22,9 +22,9 @@ export interface ColumnsInput {
 export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
-  const room = size + 3;
-  const top = box.y + (high > 0 ? room : 2);
-  const bottom = box.y + box.height - room - 4 - (low < 0 ? room : 0);
+  const rowHeight = size + 3;
+  const top = box.y + (high > 0 ? rowHeight : 2);
+  const bottom = box.y + box.height - rowHeight - 4 - (low < 0 ? rowHeight : 0);
   const scale = high > low ? (bottom - top) / (high - low) : 0;
   const zero = top + high * scale;
   const pitch = box.width / bars.length;
@@ -75,8 +75,8 @@ export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsIn
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
   const before = low < 0 ? valueWidth + 3 : 0;
-  const room = width - labelWidth - GAP - before - valueWidth - 3;
-  const scale = high > low ? room / (high - low) : 0;
+  const barWidth = width - labelWidth - GAP - before - valueWidth - 3;
+  const scale = high > low ? barWidth / (high - low) : 0;
   const zero = labelWidth + GAP + before - low * scale;
   let figure: StructureElement | null = null;
   const rows = bars.map(({ label, value, text }): Part => {

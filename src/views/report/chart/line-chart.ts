@@ -86,10 +86,10 @@ interface Plot {
 
 function createPlots(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
   const shares = panels.reduce((sum, { share }) => sum + share, 0);
-  const room = box.height - AXIS_HEIGHT - PANEL_GAP * (panels.length - 1);
+  const plotHeight = box.height - AXIS_HEIGHT - PANEL_GAP * (panels.length - 1);
   let top = box.y;
   return panels.map((panel) => {
-    const height = (room * panel.share) / shares;
+    const height = (plotHeight * panel.share) / shares;
     const axis = createAxis(panel, height - LEGEND_HEIGHT);
     const labelWidth = Math.max(
       ...axis.ticks.map((tick) =>
@@ -192,9 +192,9 @@ function drawSeries(
   const pointsMax = Math.floor(LIMITS.MAX_REPORT_POINTS / panel.series.length);
   const bucket = Math.max(BUCKET_MIN, (4 * plot.width) / pointsMax);
   for (const { days, values, stroke, fill } of panel.series.toReversed()) {
-    const places = Float64Array.from(days, position);
-    const points = simplifyLine({ xs: places, values, bucket });
-    const xs = Float64Array.from(points, (i) => places[i]!);
+    const dayPositions = Float64Array.from(days, position);
+    const points = simplifyLine({ xs: dayPositions, values, bucket });
+    const xs = Float64Array.from(points, (i) => dayPositions[i]!);
     const ys = Float64Array.from(points, (i) => bottom - axis.position(values[i]!) * plot.height);
     if (fill !== undefined) canvas.area({ xs, ys }, bottom - axis.position(0) * plot.height, fill);
     canvas.polyline({ xs, ys }, stroke);

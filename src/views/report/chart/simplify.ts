@@ -15,7 +15,7 @@ export interface SimplifyInput {
  * @cost O(n)
  */
 export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array {
-  const chosen: number[] = [];
+  const chosenPoints: number[] = [];
   let from = 0;
   while (from < values.length) {
     const end = xs[from]! + bucket;
@@ -28,8 +28,8 @@ export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array 
       if (values[last]! > values[highest]!) highest = last;
     }
     for (const position of [from, Math.min(lowest, highest), Math.max(lowest, highest), last])
-      if (chosen.at(-1) !== position) chosen.push(position);
+      if (chosenPoints.at(-1) !== position) chosenPoints.push(position);
     from = last + 1;
   }
-  return Int32Array.from(chosen);
+  return Int32Array.from(chosenPoints);
 }

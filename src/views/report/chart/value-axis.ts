@@ -39,11 +39,11 @@ export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
 
 function addPadding({ low, high }: Extent): Extent {
   if (!(high > low)) {
-    const room = Math.abs(high) * PAD || 1;
-    return { low: low - room, high: high + room };
+    const padding = Math.abs(high) * PAD || 1;
+    return { low: low - padding, high: high + padding };
   }
-  const room = (high - low) * PAD;
-  return { low: low === 0 ? 0 : low - room, high: high === 0 ? 0 : high + room };
+  const margin = (high - low) * PAD;
+  return { low: low === 0 ? 0 : low - margin, high: high === 0 ? 0 : high + margin };
 }
 
 /** Tolerance that prevents an additional tick because of rounding. */
@@ -62,9 +62,9 @@ function roundStep(least: number): number {
  * if these ticks would be too many; and at evenly spaced round values if they would be too few.
  */
 export function createLogAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const room = raiseToPower(extent.high / extent.low, PAD) * 1.005;
-  const low = extent.low / room;
-  const high = extent.high * room;
+  const factor = raiseToPower(extent.high / extent.low, PAD) * 1.005;
+  const low = extent.low / factor;
+  const high = extent.high * factor;
   const bottom = Math.log(low);
   const span = Math.log(high) - bottom;
   const even = createLinearAxis({ low, high }, ticksMax).ticks.filter((tick) => tick >= low && tick <= high);

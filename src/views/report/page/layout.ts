@@ -4,7 +4,7 @@ import type { Canvas, StructureElement } from './canvas.js';
 export interface Part {
   readonly height: number;
   /** Draws the part with its upper left corner at a position. */
-  draw(canvas: Canvas, at: Spot): void;
+  draw(canvas: Canvas, spot: Spot): void;
 }
 
 export interface Spot {

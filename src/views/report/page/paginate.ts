@@ -46,22 +46,22 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   const fits = (height: number, { y }: Cursor): boolean => y + height <= area.height + 1e-6;
   const createNextPage = ({ page }: Cursor): Cursor => ({ page: page + 1, y: 0 });
 
-  function flow({ block: laid, x }: AlignedBlock, start: Cursor, position: number): Cursor {
-    let at = start;
-    if (laid.title !== null) at = put(laid.title, { x, at }, position);
+  function flowBlock({ block: laid, x }: AlignedBlock, start: Cursor, position: number): Cursor {
+    let blockPosition = start;
+    if (laid.title !== null) blockPosition = put(laid.title, { x, at: blockPosition }, position);
     for (const [i, section] of laid.sections.entries()) {
       const lead = computeSectionStart(section);
-      if (i > 0 && at.y > 0 && !fits(lead, at)) at = createNextPage(at);
-      if (section.head !== null) at = put(section.head, { x, at }, position);
+      if (i > 0 && blockPosition.y > 0 && !fits(lead, blockPosition)) blockPosition = createNextPage(blockPosition);
+      if (section.head !== null) blockPosition = put(section.head, { x, at: blockPosition }, position);
       for (const [r, row] of section.rows.entries()) {
-        if (r > 0 && !fits(row.height, at)) {
-          at = createNextPage(at);
-          if (section.head !== null) at = put(section.head, { x, at }, position);
+        if (r > 0 && !fits(row.height, blockPosition)) {
+          blockPosition = createNextPage(blockPosition);
+          if (section.head !== null) blockPosition = put(section.head, { x, at: blockPosition }, position);
         }
-        at = put(row, { x, at }, position);
+        blockPosition = put(row, { x, at: blockPosition }, position);
       }
     }
-    return at;
+    return blockPosition;
   }
 
   for (const band of bands) {
@@ -74,7 +74,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
     if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
     const lead = Math.max(...band.map((aligned) => computeOpeningHeight(aligned.block, area.height)));
     if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = createNextPage(cursor);
-    const ends = band.map((aligned) => flow(aligned, cursor, block++));
+    const ends = band.map((aligned) => flowBlock(aligned, cursor, block++));
     cursor = ends.reduce(
       (last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last),
       cursor,

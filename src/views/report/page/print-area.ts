@@ -52,13 +52,13 @@ export function drawFoot(
   const baseline = height - Math.max(10, Math.min(top, 48) * 0.5);
   const numbers = `Page ${page} of ${pages}`;
   const stampWidth = typesetter.width(stamp, style);
-  const room = innerWidth - typesetter.width(numbers, style) - 24;
+  const textWidth = innerWidth - typesetter.width(numbers, style) - 24;
   canvas.artifact(() => {
     canvas.line([left, baseline - SIZE.footer - 4], [right, baseline - SIZE.footer - 4], {
       colour: HAIRLINE,
       width: LINE.rule,
     });
-    const nameRoom = room - stampWidth - 24;
+    const nameRoom = textWidth - stampWidth - 24;
     if (nameRoom > 40) {
       const [line] = typesetter.fit(name, { ...style, maxWidth: nameRoom, linesMax: 1 });
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
@@ -70,7 +70,7 @@ export function drawFoot(
         align: 'right',
       });
     } else {
-      const [line] = typesetter.fit(stamp, { ...style, maxWidth: room, linesMax: 1 });
+      const [line] = typesetter.fit(stamp, { ...style, maxWidth: textWidth, linesMax: 1 });
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
     }
     canvas.text(numbers, { x: right, y: baseline, ...style, colour: MUTED, align: 'right' });

@@ -18,10 +18,10 @@ export interface Field<R> {
 }
 
 export function toTable<R>(fields: readonly Field<R>[], rows: readonly R[], note: string | null): Table {
-  const shown = fields.filter(({ isShown = true }) => isShown);
+  const shownFields = fields.filter(({ isShown = true }) => isShown);
   return {
-    columns: shown.map(({ column }) => column),
-    rows: rows.map((row) => ({ cells: shown.map(({ cell }) => cell(row)) })),
+    columns: shownFields.map(({ column }) => column),
+    rows: rows.map((row) => ({ cells: shownFields.map(({ cell }) => cell(row)) })),
     note,
   };
 }

@@ -41,25 +41,25 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
       typesetter,
     ),
   );
-  const place = { needs, columns, width, gap };
-  const filled = groupBy(place, columns.length);
-  const even = groupBy(place, Math.ceil((columns.length - 1) / filled.length));
-  return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, place));
+  const layout = { needs, columns, width, gap };
+  const filled = groupBy(layout, columns.length);
+  const even = groupBy(layout, Math.ceil((columns.length - 1) / filled.length));
+  return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, layout));
 }
 
 /** Groups columns that fit a width, with at most `most` columns in addition to the first. */
 function groupBy({ needs, width, gap }: PlaceInput, most: number): number[][] {
   const groups: number[][] = [];
-  let used = Infinity;
+  let usedWidth = Infinity;
   needs.forEach(({ least }, i) => {
     if (i === 0) return;
-    const wanted = least + gap;
-    if (used + wanted > width || groups.at(-1)!.length > most) {
+    const wantedWidth = least + gap;
+    if (usedWidth + wantedWidth > width || groups.at(-1)!.length > most) {
       groups.push([0]);
-      used = needs[0]!.least;
+      usedWidth = needs[0]!.least;
     }
     groups.at(-1)!.push(i);
-    used += wanted;
+    usedWidth += wantedWidth;
   });
   return groups.length === 0 ? [[0]] : groups;
 }
@@ -92,22 +92,22 @@ interface PlaceInput {
 }
 
 function placeColumns(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
-  const room = Math.max(width - gap * (group.length - 1), 0);
+  const availableWidth = Math.max(width - gap * (group.length - 1), 0);
   const widths = computeWidths(
     group.map((i) => needs[i]!),
-    room,
+    availableWidth,
   );
-  const spare = Math.max(0, room - widths.reduce((sum, own) => sum + own, 0));
+  const spare = Math.max(0, availableWidth - widths.reduce((sum, columnWidth) => sum + columnWidth, 0));
   const share = group.length > 1 ? spare / (group.length - 1) : 0;
   let x = 0;
   return group.map((column, k) => {
-    const own = Math.min(widths[k]!, width);
+    const ownWidth = Math.min(widths[k]!, width);
     // Additional space is inserted before figures and after text, because figures are right-aligned and text is
     // left-aligned.
     const before = k > 0 && columns[column]!.isFigure ? share : 0;
     const after = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
-    const fitted = { column, x: x + before, width: own, outer: Math.min(gap, gap + share) / 2 };
-    x += before + own + after + gap;
+    const fitted = { column, x: x + before, width: ownWidth, outer: Math.min(gap, gap + share) / 2 };
+    x += before + ownWidth + after + gap;
     return fitted;
   });
 }
@@ -116,10 +116,10 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
  * Returns the natural widths if they fit. Otherwise each column has its minimum width and an equal fraction of its
  * additional need.
  */
-function computeWidths(needs: readonly ColumnNeed[], room: number): number[] {
+function computeWidths(needs: readonly ColumnNeed[], availableWidth: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);
-  if (natural <= room) return needs.map((need) => need.natural);
+  if (natural <= availableWidth) return needs.map((need) => need.natural);
   const least = needs.reduce((sum, need) => sum + need.least, 0);
-  const share = natural > least ? Math.max(0, Math.min(1, (room - least) / (natural - least))) : 0;
+  const share = natural > least ? Math.max(0, Math.min(1, (availableWidth - least) / (natural - least))) : 0;
   return needs.map((need) => need.least + share * (need.natural - need.least));
 }

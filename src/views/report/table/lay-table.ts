@@ -18,9 +18,9 @@ const CELL_LINES_MAX = 3;
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {
-  const fitted = (gap: number) => fitColumns({ columns, rows, width, typesetter, gap });
-  const wide = fitted(SPACE.column);
-  const close = wide.length === 1 ? wide : fitted(SPACE.column / 2);
+  const fitWithGap = (gap: number) => fitColumns({ columns, rows, width, typesetter, gap });
+  const wide = fitWithGap(SPACE.column);
+  const close = wide.length === 1 ? wide : fitWithGap(SPACE.column / 2);
   const groups = close.length < wide.length ? close : wide;
   return groups.map((group, i) =>
     laySection({ columns, rows, group, typesetter, gapAbove: i === 0 ? 0 : SPACE.column }),
@@ -122,19 +122,19 @@ function layRow(
       });
       const row = canvas.element(tableIn(canvas, parent), 'TR');
       const baseline = y + ROW_PADDING / 2 + SIZE.table * 1.05;
-      group.forEach((fitted, k) => {
+      group.forEach((fitWithGap, k) => {
         const type = k === 0 ? 'TH' : 'TD';
         const element = canvas.element(row, type, k === 0 ? { scope: 'Row' } : {});
         canvas.content(element, type, () =>
           drawLines(canvas, texts[k]!, {
-            column: fitted,
-            isFigure: columns[fitted.column]!.isFigure,
+            column: fitWithGap,
+            isFigure: columns[fitWithGap.column]!.isFigure,
             x,
             baseline,
             lineHeight: LINE_HEIGHT,
             size: SIZE.table,
             colour: INK,
-            isBold: isBold(fitted.column),
+            isBold: isBold(fitWithGap.column),
           }),
         );
       });

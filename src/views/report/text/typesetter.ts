@@ -134,17 +134,17 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   }
 
   function breakLines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
-    const room = style.maxWidth / style.size + 1e-9;
+    const widthMax = style.maxWidth / style.size + 1e-9;
     const broken: Piece[][] = [[]];
-    let used = 0;
+    let usedWidth = 0;
     for (const piece of listPieces(spans, style)) {
-      if (used + piece.width > room && used > 0) {
+      if (usedWidth + piece.width > widthMax && usedWidth > 0) {
         broken.push([]);
-        used = 0;
+        usedWidth = 0;
       }
-      if (piece.isSpace && used === 0) continue;
+      if (piece.isSpace && usedWidth === 0) continue;
       broken.at(-1)!.push(piece);
-      used += piece.width;
+      usedWidth += piece.width;
     }
     return broken
       .map((line) => createLine(line, style.size))
@@ -156,11 +156,11 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
       line.spans.map((span) => span.text).join(''),
     );
     if (all.length <= style.linesMax) return all;
-    const shown = all.slice(0, style.linesMax);
-    const characters = [...shown.at(-1)!];
+    const shownLines = all.slice(0, style.linesMax);
+    const characters = [...shownLines.at(-1)!];
     while (characters.length > 0 && measureWidth(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth)
       characters.pop();
-    return [...shown.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
+    return [...shownLines.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
   }
 
   return { runs: listRuns, width: measureWidth, lines: breakLines, fit };

@@ -82,7 +82,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       await follow(['A', 'C']);
       expect(await staleOf('FOLLOWED')).toBeNull();
       await service().ok('DELETE', '/data/watchlists/mine');
-      expect((await staleOf('FOLLOWED'))!.reasons.join(' ')).toContain('No watchlist is stored under mine.');
+      expect((await staleOf('FOLLOWED'))!.reasons.join(' ')).toContain('No watchlist is stored under the id mine.');
       expect(await requestRefusal('POST', '/analytics/FOLLOWED/backtest', {})).toMatchObject({
         status: 422,
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }],

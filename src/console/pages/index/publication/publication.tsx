@@ -16,7 +16,7 @@ import { createNumericColumn, type Column } from '../../../components/table/colu
 import { Answered } from '../../../components/wait.js';
 import { attempt } from '../../../state/actions.js';
 import { saveFile } from '../../../state/files.js';
-import { formatAddress } from '../../../state/place.js';
+import { formatAddress } from '../../../state/location.js';
 import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
@@ -171,7 +171,7 @@ interface FiguresProps {
 function Figures({ entries, run }: FiguresProps) {
   const last = entries.at(-1);
   const latest = findLatestClose(entries);
-  const own =
+  const ownPublication =
     VARIANTS.find(({ id }) => id === run.return_variant && latest?.[id] != null) ??
     VARIANTS.find(({ id }) => latest?.[id] != null);
   const restated = entries.filter(({ kind }) => kind === 'restatement').length;
@@ -182,8 +182,8 @@ function Figures({ entries, run }: FiguresProps) {
         { term: 'Published through', value: latest?.date ?? '–', note: `the run ends on ${run.end}` },
         {
           term: 'Latest level',
-          value: formatDecimal((own && latest?.[own.id]) ?? null, 2),
-          note: latest && own && `${returnText(own.id)}, ${latest.date}`,
+          value: formatDecimal((ownPublication && latest?.[ownPublication.id]) ?? null, 2),
+          note: latest && ownPublication && `${returnText(ownPublication.id)}, ${latest.date}`,
         },
         { term: 'Closes', value: formatCount(entries.length - restated) },
         { term: 'Restatements', value: formatCount(restated), kind: restated > 0 ? 'down' : '' },

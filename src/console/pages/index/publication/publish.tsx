@@ -9,7 +9,7 @@ import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
 import { notifyChange, useResource } from '../../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../../state/service.js';
-import { formatAddress } from '../../../state/place.js';
+import { formatAddress } from '../../../state/location.js';
 import { runKey, readShownRun } from '../../../state/shown-run.js';
 import { showToast } from '../../../state/toasts.js';
 import { formatIndexAddress } from '../../../words/addresses.js';
@@ -156,7 +156,7 @@ interface FormProps {
   /** True if the reason is required. */
   readonly isReasoned: boolean;
   readonly findings: readonly Finding[];
-  onChange(asked: JsonObject): void;
+  onChange(request: JsonObject): void;
 }
 
 function Form({ asked, end, names, isReasoned, findings, onChange }: FormProps) {

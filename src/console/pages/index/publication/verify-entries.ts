@@ -25,9 +25,15 @@ export async function verifyEntries(
   );
   const hasSignatures = [...verifiers.values()].every((verifier) => verifier !== null);
   const faults = await Promise.all(entries.map((entry) => findFault(entry, hasSignatures ? verifiers : null)));
-  const at = entries.findIndex((entry, i) => linkFault(entry, entries[i - 1]) !== null || faults[i] !== null);
-  if (at < 0) return { sound: entries.length, hasSignatures, fault: null };
-  return { sound: at, hasSignatures, fault: linkFault(entries[at]!, entries[at - 1]) ?? faults[at]! };
+  const faultPosition = entries.findIndex(
+    (entry, i) => linkFault(entry, entries[i - 1]) !== null || faults[i] !== null,
+  );
+  if (faultPosition < 0) return { sound: entries.length, hasSignatures, fault: null };
+  return {
+    sound: faultPosition,
+    hasSignatures,
+    fault: linkFault(entries[faultPosition]!, entries[faultPosition - 1]) ?? faults[faultPosition]!,
+  };
 }
 
 /** Returns true if the browser provides the Web Crypto API, which requires a secure connection. */
@@ -39,7 +45,7 @@ function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined
   return entry.previous === (before?.hash ?? NO_HASH) ? null : 'its previous hash does not match the previous entry';
 }
 
-export type Verifier = (hash: string, signature: string, at: string) => Promise<boolean>;
+export type Verifier = (hash: string, signature: string, time: string) => Promise<boolean>;
 
 async function findFault(
   entry: PublicationEntry,

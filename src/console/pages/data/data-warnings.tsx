@@ -9,18 +9,18 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
-import { navigate, getParameter, setParameters } from '../../state/place.js';
+import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { formatCount, countValues, formatPercent } from '../../words/numbers.js';
-import { CAUSES, DoubtCauses } from './doubt-causes.js';
-import { DoubtChart, DoubtDetail, findOtherStore, repairText, type DoubtDetailProps } from './doubt-detail.js';
+import { CAUSES, WarningCauses } from './warning-causes.js';
+import { WarningChart, WarningDetail, findOtherStore, repairText, type WarningDetailProps } from './warning-detail.js';
 
 /** Renders the probable errors of a store with their evidence. Selected repairs are written to a new store. */
-export function Doubts({ store }: { readonly store: DataStore }) {
+export function DataWarnings({ store }: { readonly store: DataStore }) {
   const id = store.store_id;
   const audit = useResource(
     `audit ${id} ${store.content_hash}`,
@@ -29,31 +29,31 @@ export function Doubts({ store }: { readonly store: DataStore }) {
   );
   return (
     <Answered resource={audit} what="the audit, which reads every price">
-      {({ doubts, total }) =>
-        doubts.length === 0 ? (
+      {({ doubts: warnings, total }) =>
+        warnings.length === 0 ? (
           <EmptyState title="No data warnings">
             The audit found no unexplained jumps, missing splits, repeated bars or dividends of the wrong size.
           </EmptyState>
         ) : (
-          <DoubtList store={store} doubts={doubts} total={total} />
+          <WarningList store={store} warnings={warnings} total={total} />
         )
       }
     </Answered>
   );
 }
 
-interface DoubtListProps {
+interface WarningListProps {
   readonly store: DataStore;
-  readonly doubts: readonly DataDoubt[];
+  readonly warnings: readonly DataDoubt[];
   readonly total: number;
 }
 
-function DoubtList({ store, doubts, total }: DoubtListProps) {
+function WarningList({ store, warnings, total }: WarningListProps) {
   const chosen: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
   const open = getParameter('doubt');
-  const shown = doubts.find(({ id }) => id === open);
-  const cause = doubts.find(({ kind }) => kind === getParameter('cause'))?.kind ?? null;
-  const repairable = doubts.filter(({ repair }) => repair !== null);
+  const shown = warnings.find(({ id }) => id === open);
+  const cause = warnings.find(({ kind }) => kind === getParameter('cause'))?.kind ?? null;
+  const repairable = warnings.filter(({ repair }) => repair !== null);
   const choose = (ids: readonly string[], isIn: boolean) => {
     const others = [...chosen].filter((id) => !ids.includes(id));
     const next = isIn ? [...others, ...ids] : others;
@@ -64,7 +64,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
       <div class="doubt-bar">
         <p>
           {countValues(total, 'warning')}, {formatCount(repairable.length)} with a repair
-          {total > doubts.length && `; the ${formatCount(doubts.length)} with the highest confidence are shown`}
+          {total > warnings.length && `; the ${formatCount(warnings.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
           The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
@@ -90,12 +90,12 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           </div>
         )}
       </div>
-      <DoubtCauses doubts={doubts} chosen={cause} isManaged={store.managed} />
+      <WarningCauses warnings={warnings} chosen={cause} isManaged={store.managed} />
       <Table
         label="data warnings"
         name="doubts"
         columns={createColumns(chosen, choose, findOtherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
-        rows={cause === null ? doubts : doubts.filter(({ kind }) => kind === cause)}
+        rows={cause === null ? warnings : warnings.filter(({ kind }) => kind === cause)}
         keyOf={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
         openKey={open}
@@ -104,10 +104,10 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
         height={620}
       />
       {shown === undefined ? (
-        <FirstDoubt doubt={doubts[0]!} store={store} /> // the list is not empty
+        <FirstWarning warning={warnings[0]!} store={store} /> // the list is not empty
       ) : (
-        <OpenDoubt
-          doubt={shown}
+        <OpenWarning
+          warning={shown}
           store={store}
           isChosen={chosen.has(shown.id)}
           onChoose={(isIn) => choose([shown.id], isIn)}
@@ -118,15 +118,18 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
 }
 
 /** Renders the prices around a warning until another one is opened. */
-const FirstDoubt = ({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) => (
-  <Section title={`${doubt.identifier} on ${doubt.date}`} aside="a row opens its prices and evidence">
-    <DoubtChart doubt={doubt} store={store} />
+const FirstWarning = ({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) => (
+  <Section title={`${warning.identifier} on ${warning.date}`} aside="a row opens its prices and evidence">
+    <WarningChart warning={warning} store={store} />
   </Section>
 );
 
-const OpenDoubt = (props: DoubtDetailProps) => (
-  <SidePanel title={`${props.doubt.identifier} on ${props.doubt.date}`} onClose={() => setParameters({ doubt: null })}>
-    <DoubtDetail {...props} />
+const OpenWarning = (props: WarningDetailProps) => (
+  <SidePanel
+    title={`${props.warning.identifier} on ${props.warning.date}`}
+    onClose={() => setParameters({ doubt: null })}
+  >
+    <WarningDetail {...props} />
   </SidePanel>
 );
 

@@ -7,7 +7,7 @@ import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatAddress } from '../../state/place.js';
+import { formatAddress } from '../../state/location.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
 import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
@@ -51,8 +51,8 @@ function createEvidenceFact(name: string, value: number | string): readonly [str
   return [label, typeof value === 'string' ? value : written(value)];
 }
 
-export interface DoubtDetailProps {
-  readonly doubt: DataDoubt;
+export interface WarningDetailProps {
+  readonly warning: DataDoubt;
   readonly store: DataStore;
   readonly isChosen: boolean;
   onChoose(isIn: boolean): void;
@@ -62,12 +62,12 @@ export interface DoubtDetailProps {
 export const findOtherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
 
 /** Renders a data warning: its message, the prices around it, its evidence and the proposed repair. */
-export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
-  const { message, evidence, repair, confidence, identifier } = doubt;
+export function WarningDetail({ warning, store, isChosen, onChoose }: WarningDetailProps) {
+  const { message, evidence, repair, confidence, identifier } = warning;
   return (
     <>
       <p>{message}</p>
-      <DoubtChart doubt={doubt} store={store} />
+      <WarningChart warning={warning} store={store} />
       <Facts
         facts={[
           ['Confidence', formatPercent(confidence, 0)],
@@ -95,7 +95,7 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
               href={formatAddress(storeAddress(store.store_id), {
                 tab: 'overrides',
                 security: identifier,
-                date: doubt.date,
+                date: warning.date,
               })}
             >
               Override the price
@@ -108,8 +108,8 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
 }
 
 /** Renders the prices around the suspect day, as stored and after the repair. */
-export function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) {
-  const { identifier, date, repair } = doubt;
+export function WarningChart({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) {
+  const { identifier, date, repair } = warning;
   const start = subtractMonths(date, AROUND_MONTHS);
   const end = subtractMonths(date, -AROUND_MONTHS);
   const prices = useResource(`prices ${store.store_id} ${store.content_hash} ${identifier} ${start} ${end}`, (signal) =>

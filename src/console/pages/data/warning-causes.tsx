@@ -2,7 +2,7 @@ import type { DataDoubt } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Entries } from '../../components/entries.js';
-import { setParameters } from '../../state/place.js';
+import { setParameters } from '../../state/location.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 
 type WarningKind = DataDoubt['kind'];
@@ -84,8 +84,8 @@ export const CAUSES: Readonly<Record<WarningKind, WarningCause>> = {
   },
 };
 
-interface DoubtCausesProps {
-  readonly doubts: readonly DataDoubt[];
+interface WarningCausesProps {
+  readonly warnings: readonly DataDoubt[];
   /** Cause whose warnings are listed; null for all. */
   readonly chosen: WarningKind | null;
   /** True for a store that keeps imported or generated prices, which cannot be overridden. */
@@ -93,10 +93,14 @@ interface DoubtCausesProps {
 }
 
 /** Renders the causes of the data warnings, the most frequent first. A cause opens its warnings. */
-export function DoubtCauses({ doubts, chosen, isManaged }: DoubtCausesProps) {
-  const kinds = [...new Set(doubts.map(({ kind }) => kind))].map((kind) => {
-    const own = doubts.filter((doubt) => doubt.kind === kind);
-    return { kind, found: own.length, repairable: own.filter(({ repair }) => repair !== null).length };
+export function WarningCauses({ warnings, chosen, isManaged }: WarningCausesProps) {
+  const kinds = [...new Set(warnings.map(({ kind }) => kind))].map((kind) => {
+    const kindWarnings = warnings.filter((warning) => warning.kind === kind);
+    return {
+      kind,
+      found: kindWarnings.length,
+      repairable: kindWarnings.filter(({ repair }) => repair !== null).length,
+    };
   });
   const entries = kinds
     .toSorted((a, b) => b.found - a.found)

@@ -10,24 +10,24 @@ export interface StoredList<T> {
  * Creates a list that is stored in this browser.
  * @param most maximum number of items; the oldest items are dropped
  */
-export function createStoredList<T>(place: string, most: number): StoredList<T> {
-  const items = signal<readonly T[]>(load(place));
+export function createStoredList<T>(storageKey: string, most: number): StoredList<T> {
+  const items = signal<readonly T[]>(load(storageKey));
   // Reloads the list after a change in another tab.
   addEventListener('storage', ({ key }) => {
-    if (key === place) items.value = load(place);
+    if (key === storageKey) items.value = load(storageKey);
   });
   return {
     items,
     set(next) {
       items.value = next.slice(-most);
-      localStorage.setItem(place, JSON.stringify(items.peek()));
+      localStorage.setItem(storageKey, JSON.stringify(items.peek()));
     },
   };
 }
 
-function load<T>(place: string): readonly T[] {
+function load<T>(storageKey: string): readonly T[] {
   try {
-    const all: unknown = JSON.parse(localStorage.getItem(place) ?? '[]');
+    const all: unknown = JSON.parse(localStorage.getItem(storageKey) ?? '[]');
     return Array.isArray(all) ? (all as T[]) : []; // only this function writes the list
   } catch {
     return [];

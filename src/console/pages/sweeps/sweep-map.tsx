@@ -15,6 +15,7 @@ import {
   type HiddenParameter,
   type MapAxes,
 } from './map-cells.js';
+import { getColourAt, type Scale } from './map-colours.js';
 import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
 
 interface SweepMapProps {
@@ -72,31 +73,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
         aria-label={`${formatMetric(metric)} by parameters`}
       >
         <table>
-          <thead>
-            <tr>
-              {isSingle ? (
-                <>
-                  <th scope="col">{told(across).label}</th>
-                  <th scope="col">{labelOf(metric)}</th>
-                </>
-              ) : (
-                <>
-                  <th scope="col">
-                    <span class="sweep-axes">
-                      {`${told(across).label}\u00a0→`}
-                      <br />
-                      {`${told(down).label}\u00a0↓`}
-                    </span>
-                  </th>
-                  {columns.map((column) => (
-                    <th key={column} scope="col">
-                      {formatValue(rows, across, column, told)}
-                    </th>
-                  ))}
-                </>
-              )}
-            </tr>
-          </thead>
+          <MapHead {...{ rows, across, down, columns, told, metric }} />
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
@@ -126,6 +103,38 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
     </Section>
   );
 }
+
+interface MapHeadProps extends MapAxes, Pick<SweepMapProps, 'rows' | 'told'> {
+  readonly columns: readonly string[];
+  readonly metric: string;
+}
+
+/** Renders the values of the parameter across, or the titles of both columns for a single parameter. */
+const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) => (
+  <thead>
+    {down === '' ? (
+      <tr>
+        <th scope="col">{told(across).label}</th>
+        <th scope="col">{labelOf(metric)}</th>
+      </tr>
+    ) : (
+      <tr>
+        <th scope="col">
+          <span class="sweep-axes">
+            {`${told(across).label}\u00a0→`}
+            <br />
+            {`${told(down).label}\u00a0↓`}
+          </span>
+        </th>
+        {columns.map((column) => (
+          <th key={column} scope="col">
+            {formatValue(rows, across, column, told)}
+          </th>
+        ))}
+      </tr>
+    )}
+  </thead>
+);
 
 interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
   /** Variant of the cell; undefined if no variant is ranked. */
@@ -194,28 +203,6 @@ function Remarks({ rows, equals }: RemarksProps) {
       )}
     </>
   );
-}
-
-/** Values at the ends and at the middle of the colour scale. */
-interface Scale {
-  readonly least: number;
-  /** Median of all variants. */
-  readonly middle: number;
-  readonly most: number;
-}
-
-/** Intensity of the colour at the ends of the scale, in percent. */
-const STRONGEST_PERCENT = 55;
-
-/**
- * Returns the colour of a value: blue above the median and orange below it, with an intensity that grows with the
- * distance.
- */
-function getColourAt(value: number | null, { least, middle, most }: Scale): string {
-  if (value === null) return 'transparent';
-  const span = value >= middle ? most - middle : middle - least;
-  const strength = span === 0 ? 0 : Math.round((Math.abs(value - middle) / span) * STRONGEST_PERCENT);
-  return `color-mix(in srgb, var(--series-${value >= middle ? 1 : 2}) ${strength}%, transparent)`;
 }
 
 /** Positions of the legend steps between the lowest value (−1), the median (0) and the highest value (1). */

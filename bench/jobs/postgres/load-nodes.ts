@@ -115,9 +115,9 @@ for (let i = 0; i < order.workers; i += OPENING_CONCURRENCY) {
 const front = order.hasFront ? await openQueue(`${order.name}-front`, { heavy: 0, light: 1 }, 'serve') : undefined;
 await front?.join({ onWork: () => {}, progressOf: () => undefined, room: () => ({ lanes: [], freeBytes: 0 }) });
 
-process.on('message', (asked: Submissions | 'report') => {
-  if (asked === 'report') send({ type: 'report', starts, submissions });
-  else void submitAll(front!, asked);
+process.on('message', (message: Submissions | 'report') => {
+  if (message === 'report') send({ type: 'report', starts, submissions });
+  else void submitAll(front!, message);
 });
 process.on('disconnect', () => process.exit());
 setInterval(() => send({ type: 'ended', count: endedSecurity }), REPORT_INTERVAL_MS);

@@ -56,7 +56,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       <div
         class="table"
         ref={scroller}
-        style={{ maxHeight: `${fitWholeRows(height, row)}px` }}
+        style={{ maxHeight: `${fitWholeRows(height, row, 1 + extra)}px` }}
         tabIndex={isGrid ? -1 : 0}
         role={isGrid ? 'grid' : 'table'}
         aria-label={label}
@@ -99,6 +99,16 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       <HiddenContent {...laid} {...props} scroller={scroller} at={active} picked={picked} />
     </>
   );
+}
+
+/** Height of a line of titles or filters, and of the frame, in pixels. */
+const TITLES_HEIGHT = 33;
+const FRAME_HEIGHT = 2;
+
+/** Returns the largest height up to a limit at which a table cuts no row. All heights are in pixels. */
+function fitWholeRows(limit: number, row: number, lines: number): number {
+  const head = lines * TITLES_HEIGHT + FRAME_HEIGHT;
+  return head + Math.max(1, Math.floor((limit - head) / row)) * row;
 }
 
 const opensRows = <R,>({ addressOf, onOpen }: TableBodyProps<R>): boolean =>
@@ -274,13 +284,6 @@ interface ShownRow {
 
 /** Height of the titles in pixels. */
 const HEAD_HEIGHT = 32;
-
-/** Height in pixels of the titles with the three lines around and below them. */
-const FRAME_HEIGHT = HEAD_HEIGHT + 3;
-
-/** Returns the largest height up to a maximum that shows whole rows, so that the frame cuts no row. */
-export const fitWholeRows = (height: number, row: number): number =>
-  Math.max(FRAME_HEIGHT + row, height - ((height - FRAME_HEIGHT) % row));
 
 /** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
 function showRow(scroller: HTMLDivElement, { at, row, opens }: ShownRow): void {

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 /** Returns the violations of size limits, by file. */
-function problemsOf(files: Readonly<Record<string, string>>): readonly string[] {
+function listSizeViolations(files: Readonly<Record<string, string>>): readonly string[] {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     writeFileSync(join(folder, file), text);
@@ -36,7 +36,7 @@ const formatLines = (count: number, within = '') => {
 test('a function has at most sixty lines, excluding its inner functions', () => {
   const inner = formatLines(40).replace('export function f', 'const h = function');
   expect(
-    problemsOf({
+    listSizeViolations({
       'src/a.ts': formatLines(60),
       'src/b.ts': formatLines(61),
       'src/c.ts': formatLines(60 + 39, inner),
@@ -52,7 +52,7 @@ test('a function of the service has at most 120 lines, including its inner funct
   const inner = formatLines(55).replace('export function f', 'const h = function');
   const formatOuterLines = (own: number) => formatLines(own + 2 * 54, `${inner}\n${inner.replace('h =', 'i =')}`);
   expect(
-    problemsOf({
+    listSizeViolations({
       'src/w.ts': formatOuterLines(12),
       'src/x.ts': formatOuterLines(13),
       'test/x.ts': formatOuterLines(13),
@@ -61,11 +61,11 @@ test('a function of the service has at most 120 lines, including its inner funct
 });
 
 test('a literal of any length may be the result of an arrow function, like a literal outside functions', () => {
-  expect(problemsOf({ 'src/h.ts': `export const h = () => ({\n${'  a: g(),\n'.repeat(70)}});\n` })).toEqual([]);
+  expect(listSizeViolations({ 'src/h.ts': `export const h = () => ({\n${'  a: g(),\n'.repeat(70)}});\n` })).toEqual([]);
 });
 
 test('a function of a kernel has at most 120 lines', () => {
-  expect(problemsOf({ 'kernels/a.ts': formatLines(120), 'kernels/b.ts': formatLines(121) })).toEqual([
+  expect(listSizeViolations({ 'kernels/a.ts': formatLines(120), 'kernels/b.ts': formatLines(121) })).toEqual([
     'kernels/b.ts: The function has 121 lines; at most 120 are allowed.',
     'kernels/b.ts: With inner functions it has 121 lines; at most 120 are allowed.',
   ]);
@@ -73,8 +73,7 @@ test('a function of a kernel has at most 120 lines', () => {
 
 test('a file has at most 350 lines, also in kernels', () => {
   const short = `${'g();\n'.repeat(350)}`;
-  expect(problemsOf({ 'src/e.ts': short, 'src/f.ts': `${short}g();\n`, 'kernels/g.ts': `${short}g();\n` })).toEqual([
-    'kernels/g.ts: File has too many lines (351).',
-    'src/f.ts: File has too many lines (351).',
-  ]);
+  expect(
+    listSizeViolations({ 'src/e.ts': short, 'src/f.ts': `${short}g();\n`, 'kernels/g.ts': `${short}g();\n` }),
+  ).toEqual(['kernels/g.ts: File has too many lines (351).', 'src/f.ts: File has too many lines (351).']);
 });

@@ -1,7 +1,7 @@
 // The range of the values is divided into buckets, and a bucket that contains a percentile is divided again, until few
 // values are left to sort.
 
-/** Number of buckets of equal width in a range: a few values in each. */
+/** Number of buckets of equal width in a range. */
 const BUCKETS: i32 = 128;
 const LYING_BYTES: usize = 1024;
 

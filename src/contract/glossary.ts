@@ -2,7 +2,7 @@ import { DATES_WORDS } from './glossary/dates.js';
 import { DOCUMENTS_WORDS } from './glossary/documents.js';
 import { PRICING_WORDS } from './glossary/pricing.js';
 import { RUNS_WORDS } from './glossary/runs.js';
-import { SERVICE_WORDS } from './glossary/service.js';
+import { SERVICE_FIELD_DESCRIPTIONS } from './glossary/service.js';
 import { STUDIES_WORDS } from './glossary/studies.js';
 
 /**
@@ -14,6 +14,6 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   ...DATES_WORDS,
   ...RUNS_WORDS,
   ...PRICING_WORDS,
-  ...SERVICE_WORDS,
+  ...SERVICE_FIELD_DESCRIPTIONS,
   ...STUDIES_WORDS,
 };

@@ -1,4 +1,4 @@
-import { medianOf } from './dividend-rules.js';
+import { computeMedian } from './dividend-rules.js';
 import { rebalanceSessions, runIndex } from './index-run.js';
 import { type Rulebook } from './parents.js';
 import {
@@ -88,7 +88,7 @@ export const createDevelopedNet: Rulebook = (market, baseDate) => ({
     decide(t, members) {
       const computeFloatCap = (i: number) => market.floatCap(i, t);
       const eligible = market.listed(t).filter((i) => {
-        const ratio = (252 * medianOf(market.traded(i, t, 252))) / computeFloatCap(i);
+        const ratio = (252 * computeMedian(market.traded(i, t, 252))) / computeFloatCap(i);
         return (
           computeFloatCap(i) / market.cap(i, t) >= 0.15 - 1e-12 && ratio >= (members?.has(i) === true ? 0.1333 : 0.2)
         );

@@ -12,7 +12,7 @@ const weightEquallyWithin = (market: Market, t: number, held: readonly number[])
   );
 
 /** Returns the median of the existing values; missing if fewer than half exist. */
-export function medianOf(values: readonly number[]): number {
+export function computeMedian(values: readonly number[]): number {
   const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
   const half = sorted.length / 2;
   if (sorted.length < values.length / 2) return NaN;
@@ -27,7 +27,7 @@ export const runRisingDividends: Rulebook = (market, baseDate) => ({
     decide(t) {
       const eligible = market
         .listed(t)
-        .filter((i) => market.floatCap(i, t) >= 3e9 && medianOf(market.traded(i, t, 63)) >= 5e6);
+        .filter((i) => market.floatCap(i, t) >= 3e9 && computeMedian(market.traded(i, t, 63)) >= 5e6);
       const years = new Map(eligible.map((i) => [i, market.yearsOfGrowth(i, t)]));
       const listRising = (least: number) => eligible.filter((i) => years.get(i)! >= least);
       return weightEquallyWithin(market, t, listRising(25).length >= 40 ? listRising(25) : listRising(20));

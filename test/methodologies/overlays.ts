@@ -1,7 +1,7 @@
 import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
 import { createBlendParts, runTotalReturnParent, type Rulebook } from './parents.js';
-import { medianOf } from './dividend-rules.js';
+import { computeMedian } from './dividend-rules.js';
 import { selectBuffered, capWeights, computeProportional, rankSecurities } from './plain-functions.js';
 
 const DAY = 86_400_000;
@@ -106,7 +106,8 @@ export const runCryptoCapped: Rulebook = (market, baseDate) => {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'first' },
     decide(t, members) {
-      const isTradedEnough = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
+      const isTradedEnough = (i: number) =>
+        computeMedian(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
       const cap = (i: number) => market.cap(i, t);
       const order = rankSecurities(market.listed(t).filter(isTradedEnough), cap);
       return capWeights(

@@ -19,18 +19,18 @@ export function listIncludedSecurities(market: MarketData, run: Run, composer: C
 
 /** Returns the prices, reference data and events of some securities up to a day. */
 export function sliceMarket(market: MarketData, { names, end }: SliceTerms): MarketData {
-  const wanted = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
+  const isNeeded = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
   const width = market.identifiers.length;
   const rows = findLastAtMost(market.dates, end) + 1;
   const slicePart = (panel: Float64Array): Float64Array => {
-    const values = new Float64Array(rows * wanted.length);
+    const values = new Float64Array(rows * isNeeded.length);
     for (let t = 0; t < rows; t++)
-      for (let n = 0; n < wanted.length; n++) values[t * wanted.length + n] = panel[t * width + wanted[n]!]!;
+      for (let n = 0; n < isNeeded.length; n++) values[t * isNeeded.length + n] = panel[t * width + isNeeded[n]!]!;
     return values;
   };
   return {
     ...market,
-    identifiers: wanted.map((column) => market.identifiers[column]!),
+    identifiers: isNeeded.map((column) => market.identifiers[column]!),
     dates: market.dates.slice(0, rows),
     fields: new Map([...market.fields].map(([name, panel]) => [name, slicePart(panel)])),
     reference: { ...market.reference, rows: new Map([...market.reference.rows].filter(([name]) => names.has(name))) },
@@ -42,23 +42,23 @@ export function sliceMarket(market: MarketData, { names, end }: SliceTerms): Mar
 }
 
 function selectColumns(market: MarketData, run: Run, composer: Composer): number[] {
-  const wanted = new Uint8Array(market.identifiers.length);
+  const isNeeded = new Uint8Array(market.identifiers.length);
   for (const { document, list } of run.reached)
     for (const { decision, columns } of list) {
-      composer.members(document.id, decision).forEach((isMember, column) => (wanted[column]! |= isMember));
-      for (const column of columns) wanted[column] = 1;
+      composer.members(document.id, decision).forEach((isMember, column) => (isNeeded[column]! |= isMember));
+      for (const column of columns) isNeeded[column] = 1;
     }
   const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const benchmark = run.plan.request.benchmark;
-  if (benchmark?.kind === 'identifier' && columnOf.has(benchmark.id)) wanted[columnOf.get(benchmark.id)!] = 1;
+  if (benchmark?.kind === 'identifier' && columnOf.has(benchmark.id)) isNeeded[columnOf.get(benchmark.id)!] = 1;
   for (let isGrowing = true; isGrowing;) {
     isGrowing = false;
     for (const { identifier, related } of market.actions) {
       const [from, to] = [columnOf.get(identifier), related === null ? undefined : columnOf.get(related)];
-      if (from === undefined || to === undefined || wanted[from] !== 1 || wanted[to] === 1) continue;
-      wanted[to] = 1;
+      if (from === undefined || to === undefined || isNeeded[from] !== 1 || isNeeded[to] === 1) continue;
+      isNeeded[to] = 1;
       isGrowing = true;
     }
   }
-  return [...wanted.keys()].filter((column) => wanted[column] === 1);
+  return [...isNeeded.keys()].filter((column) => isNeeded[column] === 1);
 }

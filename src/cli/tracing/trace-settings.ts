@@ -20,7 +20,7 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** Settings of traces, with the standard variables of OpenTelemetry. */
+/** Settings of tracing, which have the standard environment variables of OpenTelemetry. */
 export const TRACE_SETTINGS = {
   otlpEndpoint: declare({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',

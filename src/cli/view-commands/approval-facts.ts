@@ -5,7 +5,7 @@ type Facts = NonNullable<Approval['facts']>;
 type FactsOf<K extends Facts['kind']> = Extract<Facts, { readonly kind: K }>;
 type Levels = FactsOf<'publish'>['close'];
 
-/** Returns the facts of a request as lines for a person who decides. */
+/** Returns the facts of a request as lines for the person who approves or rejects it. */
 export function formatFacts(facts: Approval['facts']): string[] {
   if (facts === null) return [];
   switch (facts.kind) {

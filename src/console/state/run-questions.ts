@@ -2,7 +2,7 @@ import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.
 import { getParameter } from './location.js';
 import { prefetch } from './resource.js';
 import { service, createTrouble } from './service.js';
-import { runKey, readShownRun } from './shown-run.js';
+import { formatRunKey, readShownRun } from './shown-run.js';
 
 export type Definition =
   | { readonly index: IndexDocument; readonly strategy: null }
@@ -25,7 +25,7 @@ export async function readDefinition(id: string, signal: AbortSignal): Promise<D
 
 export const formatDefinitionKey = (id: string): string => `definition ${id}`;
 
-export const formatOverviewKey = (id: string): string => `overview ${runKey(id)}`;
+export const formatOverviewKey = (id: string): string => `overview ${formatRunKey(id)}`;
 
 export const readOverview = (id: string, signal: AbortSignal) =>
   service.value.call('getOverview', { params: { index_id: id }, query: readShownRun(), signal });

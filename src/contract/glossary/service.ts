@@ -1,5 +1,5 @@
 /** Descriptions of fields of data, findings, health and reports. */
-export const SERVICE_WORDS: Readonly<Record<string, string>> = {
+export const SERVICE_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Fields of findings and errors.
   severity: 'Errors prevent a save; warnings do not.',
   code: 'Stable error code for programs.',

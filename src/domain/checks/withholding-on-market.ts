@@ -36,7 +36,7 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
   ];
 }
 
-/** Returns the columns with reference rows, which excludes exchange rates among the securities of a store. */
+/** Returns the columns with reference rows. Exchange rates have none. */
 function selectWithReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
   return columns.filter((column) => reference.rows.has(identifiers[column]!));
 }

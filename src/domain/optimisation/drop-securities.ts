@@ -48,12 +48,12 @@ export function dropSecurities(
   const left = excess.slice();
   const next = heldFlags.slice();
   const dropped: number[] = [];
-  const memberships = counts.map((row) => new Set(row.members));
+  const memberSets = counts.map((row) => new Set(row.members));
   const heldIn = counts.map((row) => countHoldings(row, heldFlags));
   for (const i of order) {
     if (dropped.length === wanted) break;
     if (retained[i] === 1) continue;
-    const rowsOf = counts.flatMap((_, c) => (memberships[c]!.has(i) ? [c] : []));
+    const rowsOf = counts.flatMap((_, c) => (memberSets[c]!.has(i) ? [c] : []));
     if (!rowsOf.some((c) => left[c]! > 0) || rowsOf.some((c) => heldIn[c]! <= counts[c]!.minimum)) continue;
     for (const c of rowsOf) {
       left[c]!--;

@@ -149,7 +149,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
   );
 }
 
-/** Returns findings that refer to a single rebalance of a run. */
+/** Sets the first and last date of findings to the date of a rebalance. */
 export function addRebalanceDate(findings: readonly Finding[], rebalance: Day): Finding[] {
   const date = formatDay(rebalance);
   return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));

@@ -56,7 +56,7 @@ export const LIMIT_SPECS = {
   },
   MAX_COPIED_CONTENT_BYTES: {
     value: 2_147_483_648,
-    help: 'Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.',
+    help: 'Size of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.',
   },
   MAX_TOOL_ANSWER_BYTES: {
     value: 50_000,

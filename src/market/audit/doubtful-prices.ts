@@ -19,7 +19,7 @@ const RETURN_STEP = 0.6;
 const SPLIT_MIN = 1.2;
 /** Number of bars after a split within which the price must not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Maximum log distance between a step and a ratio that counts as a split with that ratio. */
+/** Maximum log distance between a price step and a split ratio at which the step counts as that split. */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Factors between units, such as pence and pounds or a misplaced decimal point. */

@@ -55,7 +55,7 @@ function waitForTask(): void {
         await report({ kind: 'free' });
       },
       async (error: unknown) => {
-        await report(endReport(error));
+        await report(createFailureReport(error));
         process.disconnect();
       },
     );
@@ -65,7 +65,7 @@ function waitForTask(): void {
 // The parent process has ended, so nobody receives reports.
 process.once('disconnect', () => process.exit(0));
 
-function endReport(error: unknown): MarketTaskReport {
+function createFailureReport(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
   if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
   if (isFull(error)) return { kind: 'unwritten', message: formatReason(error), isFull: true };

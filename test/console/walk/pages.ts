@@ -163,7 +163,7 @@ async function listTabProblems(page: Page, isFirst: boolean): Promise<readonly s
 }
 
 /** Script that finds charts without a table for screen readers. */
-const UNLABELLED_CHARTS = `[...document.querySelectorAll('[role=application]')]
+const FIND_UNLABELLED_CHARTS = `[...document.querySelectorAll('[role=application]')]
   .filter((chart) => !chart.closest('.chart')?.querySelector('table caption'))
   .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
 
@@ -220,7 +220,7 @@ export function describePages(desk: () => Desk): void {
     /** Checks every rule, every chart, and tab navigation on a wide, light page. */
     async function checkWideLight(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       if (isChecked) note(`${address} light`, await readViolations(page, { view: 'wide light', isFirst }));
-      note(`${address} charts`, await page.evaluate<readonly string[]>(UNLABELLED_CHARTS));
+      note(`${address} charts`, await page.evaluate<readonly string[]>(FIND_UNLABELLED_CHARTS));
       if (IS_SOAK) await checkOtherShade(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await listTabProblems(page, isFirst);
       if (problems.length > 0) unreached[address] = problems;

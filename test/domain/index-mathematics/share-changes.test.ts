@@ -5,7 +5,7 @@ import { eventsOf } from '../backtest/exported-events.js';
 import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
-const BY_VALUE = {
+const CAP_WEIGHTED_RULES = {
   weighting: { type: 'MarketCapWeight' },
   events: { share_changes: 'effective' },
 };
@@ -16,7 +16,7 @@ function runShareChanges(shares: readonly (number | null)[], more: object = {}) 
   return runIndexCase({
     close: { A: repeatPrice(100, shares.length), B: repeatPrice(100, shares.length) },
     fields: { SHARES_OUTSTANDING: { A: shares, B: repeatPrice(100, shares.length) } },
-    ...BY_VALUE,
+    ...CAP_WEIGHTED_RULES,
     ...more,
   });
 }
@@ -94,7 +94,7 @@ describe('a change of share counts', () => {
       close: { A: [100, 100, 100, 100], B: [100, 100, null, null], C: repeatPrice(100, 4) },
       fields: { SHARES_OUTSTANDING: { A: [100, 200, 200, 230], B: repeatPrice(100, 4), C: repeatPrice(100, 4) } },
       actions: [{ name: 'B', type: 'MERGER', value: 1, related: 'A', ex: DAYS[1]! }],
-      ...BY_VALUE,
+      ...CAP_WEIGHTED_RULES,
     });
     expectNear(run.index.book.divisor[1]!, 1);
     expectNear(run.index.book.divisor[2]!, 1);

@@ -19,7 +19,7 @@ import {
   SESSIONS,
 } from './market.js';
 
-const NODES = IS_SOAK && hasPostgresql ? 2 : 1;
+const NODE_COUNT = IS_SOAK && hasPostgresql ? 2 : 1;
 const STEPS = [
   { type: 'refresh' },
   { type: 'run' },
@@ -75,7 +75,7 @@ export async function openDesk(home: string): Promise<Desk> {
   const serve = (node: number): Promise<ListeningProcess> =>
     startService(join(home, `node-${node}`), flags, environment);
   const services: ListeningProcess[] = [];
-  for (let node = 0; node < NODES; node++) services.push(await serve(node));
+  for (let node = 0; node < NODE_COUNT; node++) services.push(await serve(node));
   let serviceIndex = 0;
   let outages = 0;
   const ratios = new Map<string, number>();
@@ -141,7 +141,7 @@ export async function openDesk(home: string): Promise<Desk> {
       const node = serviceIndex;
       services[node]!.child.kill('SIGKILL');
       await services[node]!.ended;
-      serviceIndex = (node + 1) % NODES;
+      serviceIndex = (node + 1) % NODE_COUNT;
       services[node] = await serve(node);
     },
     async close() {
@@ -158,7 +158,7 @@ export async function openDesk(home: string): Promise<Desk> {
 
 /** Opens a database and a bucket that two nodes share; a single node needs neither. */
 async function openStoragePlaces(): Promise<{ readonly environment: Record<string, string>; drop(): Promise<void> }> {
-  if (NODES === 1) return { environment: {}, drop: async () => {} };
+  if (NODE_COUNT === 1) return { environment: {}, drop: async () => {} };
   const { url, drop } = await openTestDatabase();
   await migrateDatabase({ url });
   const s3 = await startS3();

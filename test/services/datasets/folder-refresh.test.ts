@@ -212,7 +212,7 @@ test('a reading process that is killed fails its job, and the next process reads
       () => childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0),
     ]) {
       const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
-      // A read that ends before the kill is repeated.
+      // If a read ends before its process is killed, the test reads again.
       let failure: unknown;
       while (failure === undefined)
         failure = await refresh({ full: true, onReading: kill }).then(

@@ -13,7 +13,7 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import { Kinds } from './action-kinds.js';
 import { DividendYears, useDividendPoints } from './dividends.js';
@@ -40,7 +40,7 @@ export function Actions({ id, run }: ActionsProps) {
   // Without a range, the query includes actions after the end of the run.
   const query = { ...readShownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
   const view = useResource(
-    `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
+    `actions of ${formatRunKey(id)} ${range?.from} ${range?.to}`,
     async (signal) => {
       const request = { params: { index_id: id }, signal };
       const all = await service.value.call('getIndexActions', { ...request, query });

@@ -19,7 +19,7 @@ import { useNames } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { addPoints, addSign } from '../../components/signed.js';
 import { formatChange, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
@@ -41,7 +41,7 @@ export function Attribution({ id, run }: AttributionProps) {
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
-  const performance = useResource(`performance ${runKey(id)}`, (signal) =>
+  const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // Default benchmark: the benchmark of the run, if it is an index.
@@ -50,13 +50,13 @@ export function Attribution({ id, run }: AttributionProps) {
   const against = requestedReference === NO_EFFECT ? null : (requestedReference ?? usual);
   const isKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
   const names = useResource(
-    `attribution ${runKey(id)} ${range?.from} ${range?.to}`,
+    `attribution ${formatRunKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
     { keeps: true },
   );
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
-    isKnown && indices.data !== undefined ? `groups ${runKey(id)} ${range?.from} ${range?.to} ${against}` : null,
+    isKnown && indices.data !== undefined ? `groups ${formatRunKey(id)} ${range?.from} ${range?.to} ${against}` : null,
     (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );

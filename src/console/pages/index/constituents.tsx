@@ -11,7 +11,7 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addPoints } from '../../components/signed.js';
 import { formatCount, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
@@ -26,9 +26,9 @@ interface ConstituentsProps {
 export function Constituents({ id, run }: ConstituentsProps) {
   const on = getParameter('on') ?? run.end;
   const open = getParameter('name');
-  const weights = useResource(`weights ${runKey(id)} ${on}`, createWeightsReader(id, on, false), { keeps: true });
+  const weights = useResource(`weights ${formatRunKey(id)} ${on}`, createWeightsReader(id, on, false), { keeps: true });
   // Risk is a separate request because it takes longer than the weights and fails for a short run.
-  const measured = useResource(`risk ${runKey(id)} ${on}`, createWeightsReader(id, on, true), { keeps: true });
+  const measured = useResource(`risk ${formatRunKey(id)} ${on}`, createWeightsReader(id, on, true), { keeps: true });
   const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
     <div class="index-part">

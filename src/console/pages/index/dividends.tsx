@@ -6,7 +6,7 @@ import { Answered } from '../../components/wait.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { readShownRun, runKey } from '../../state/shown-run.js';
+import { readShownRun, formatRunKey } from '../../state/shown-run.js';
 import { countValues, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** Reads the ordinary dividends in index points. The service refuses a run on prices that include dividends. */
@@ -14,7 +14,7 @@ export function useDividendPoints(id: string) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   return useResource(
-    `dividend points ${runKey(id)} ${range?.from} ${range?.to}`,
+    `dividend points ${formatRunKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getDividendPoints', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );

@@ -7,7 +7,7 @@ import { Answered } from '../../components/wait.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { sumByYear } from '../../words/sums.js';
 
 interface Divisors {
@@ -32,7 +32,7 @@ export function DivisorChart({ id }: { readonly id: string }) {
 }
 
 function Charts({ id }: { readonly id: string }) {
-  const table = useResource(`divisor ${runKey(id)}`, (signal) => readDivisors(id, signal), { keeps: true });
+  const table = useResource(`divisor ${formatRunKey(id)}`, (signal) => readDivisors(id, signal), { keeps: true });
   const range = findChosenRange();
   const linked = { height: 180, sync: 'index', range, onRange: chooseRange };
   return (

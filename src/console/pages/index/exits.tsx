@@ -5,7 +5,7 @@ import { Answered } from '../../components/wait.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatChange, formatFigure } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -21,9 +21,13 @@ interface Exit {
 export function Exits({ id }: { readonly id: string }) {
   const addressOfName = useNameAddress();
   const range = findChosenRange();
-  const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => readExits(id, signal), {
-    keeps: true,
-  });
+  const view = useResource(
+    `exits of ${formatRunKey(id)} ${range?.from} ${range?.to}`,
+    (signal) => readExits(id, signal),
+    {
+      keeps: true,
+    },
+  );
   if (view.data?.length === 0) return null;
   return (
     <Section

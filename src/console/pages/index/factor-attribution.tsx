@@ -10,7 +10,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
 import { formatChange, formatDecimal, formatPercent, formatResidual } from '../../words/numbers.js';
 
@@ -25,7 +25,7 @@ export function FactorAttribution({ id }: { readonly id: string }) {
   const model = MODELS.find(({ value }) => value === getParameter('factors'))?.value ?? 'styles';
   const query = { ...readShownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
   const view = useResource(
-    `factor attribution ${runKey(id)} ${model} ${range?.from} ${range?.to}`,
+    `factor attribution ${formatRunKey(id)} ${model} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getFactorAttribution', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );

@@ -15,7 +15,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
-import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addReturn } from '../../words/returns.js';
 import { rebase, RelativePane } from './relative-pane.js';
@@ -119,7 +119,7 @@ function useLines(
 ) {
   const range = findChosenRange();
   const levels = useResource(
-    `levels ${runKey(id)} ${variant} ${others.join()}`,
+    `levels ${formatRunKey(id)} ${variant} ${others.join()}`,
     (signal) =>
       Promise.all([
         readLevels(id, variant, signal, readShownRun()),
@@ -137,7 +137,7 @@ function useLines(
 /** Returns a mark for each day on which a rebalance is traded. */
 function useRebalanceMarks(id: string): readonly Mark[] {
   const rebalances = useResource(
-    `rebalances ${runKey(id)}`,
+    `rebalances ${formatRunKey(id)}`,
     (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
     { isLater: true },
   );

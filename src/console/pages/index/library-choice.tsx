@@ -2,7 +2,7 @@ import { AddSelect } from '../../components/add-select.js';
 import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
 import { savedScenarios, listShocks } from './scenario-library.js';
 import { listDrawdowns, listWindows } from './scenario-windows.js';
@@ -20,12 +20,12 @@ export interface KnownScenarios {
 export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
-  const runWeights = useResource(`weights ${runKey(id)}`, (signal) =>
+  const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // A generated market has no historical crises.
   const isGenerated = served?.kind === 'synthetic';
-  const measured = useResource(isGenerated ? `drawdowns ${runKey(id)}` : null, (signal) =>
+  const measured = useResource(isGenerated ? `drawdowns ${formatRunKey(id)}` : null, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);

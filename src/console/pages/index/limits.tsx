@@ -16,7 +16,7 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { formatCount, formatFigure, formatPercent, formatPoints } from '../../words/numbers.js';
@@ -43,7 +43,7 @@ export function Limits({ id, run }: LimitsProps) {
   const requestedRule = getParameter('rule');
   const range = findChosenRange();
   const view = useResource(
-    `limits ${runKey(id)} ${requestedRule} ${getParameter('by')} ${range?.from} ${range?.to}`,
+    `limits ${formatRunKey(id)} ${requestedRule} ${getParameter('by')} ${range?.from} ${range?.to}`,
     (signal) => readLimits(id, requestedRule, signal),
     { keeps: true },
   );

@@ -14,7 +14,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { returnText } from '../../words/returns.js';
 import { createFigures, formatSubject } from './figures.js';
 import { DivisorChart } from './divisor-chart.js';
@@ -49,7 +49,7 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
   const variant = getChosenVariant();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const measured = useResource(
-    `performance ${runKey(id)} ${range?.from} ${range?.to} ${measuredVariant} ${variant}`,
+    `performance ${formatRunKey(id)} ${range?.from} ${range?.to} ${measuredVariant} ${variant}`,
     (signal) => measure({ id, of: measuredVariant, variant, query, signal }),
     { keeps: true, isLater: true },
   );

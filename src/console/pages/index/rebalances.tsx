@@ -12,7 +12,7 @@ import { createNumericColumn, type Column } from '../../components/table/columns
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
 import { parseDayNumber, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
@@ -31,7 +31,7 @@ interface RebalancesProps {
 
 /** Renders all rebalances of the run and the next scheduled rebalances. */
 export function Rebalances({ id, run }: RebalancesProps) {
-  const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
+  const list = useResource(`rebalances ${formatRunKey(id)}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));

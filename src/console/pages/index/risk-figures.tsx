@@ -6,7 +6,7 @@ import { Answered } from '../../components/wait.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { compareWith, computeReturns, countSessionsOfYear } from '../../words/compared.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { returnText } from '../../words/returns.js';
@@ -24,7 +24,9 @@ export function RiskFigures({ id, run, against }: RiskFiguresProps) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const ownFigures = useResource(
-    range === null ? `performance ${runKey(id)}` : `performance ${runKey(id)} ${range.from} ${range.to} portfolio own`,
+    range === null
+      ? `performance ${formatRunKey(id)}`
+      : `performance ${formatRunKey(id)} ${range.from} ${range.to} portfolio own`,
     (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );

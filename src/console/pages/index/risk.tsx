@@ -16,7 +16,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
 import { formatFigure, formatPercent, formatResidual } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
@@ -42,7 +42,7 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
   const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '126';
   const { isKnown, against, others } = useReference(id);
   const rolling = useResource(
-    isKnown ? `rolling ${runKey(id)} ${window} ${against}` : null,
+    isKnown ? `rolling ${formatRunKey(id)} ${window} ${against}` : null,
     (signal) =>
       service.value.call('getRollingRisk', {
         params: { index_id: id },
@@ -102,7 +102,7 @@ interface Reference {
 
 function useReference(id: string): Reference {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const performance = useResource(`performance ${runKey(id)}`, (signal) =>
+  const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const benchmark = performance.data?.benchmark === id ? null : (performance.data?.benchmark ?? null);
@@ -121,7 +121,7 @@ function Contributions({ id }: { readonly id: string }) {
   const chosen = getParameter('risk_model');
   const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
   const holdings = useResource(
-    `weights risk ${runKey(id)} ${chosen}`,
+    `weights risk ${formatRunKey(id)} ${chosen}`,
     (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
@@ -218,7 +218,7 @@ function Factors({ id, against }: FactorsProps) {
     ? { risk_model: model.slice(STORED_PREFIX.length) }
     : { model: MODELS.find(({ value }) => value === model)?.value };
   const risk = useResource(
-    against === null ? null : `factors ${runKey(id)} ${against} ${model}`,
+    against === null ? null : `factors ${formatRunKey(id)} ${against} ${model}`,
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
@@ -285,7 +285,7 @@ type Check = ReconciliationView['checks'][number];
 /** Renders the identities of the run with the results of recomputing them. */
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
-    `reconcile ${runKey(id)}`,
+    `reconcile ${formatRunKey(id)}`,
     (signal) => service.value.call('reconcileRun', { params: { index_id: id }, query: readShownRun(), signal }),
     { follows: false },
   );

@@ -17,7 +17,7 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { subtractMonths } from '../../words/dates.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { columnsOf, type ScenarioRow } from './scenario-columns.js';
@@ -51,7 +51,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
   // An unfinished shock without entries is excluded, so that the other scenarios are still computed.
   const written = requestedScenarios.filter((scenario) => !isEmptyShock(scenario));
   const isWritten = written.length > 0;
-  const answer = useOneAtATime(isWritten ? `${runKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
+  const answer = useOneAtATime(isWritten ? `${formatRunKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
     service.value.call('runScenarios', {
       params: { index_id: id },
       query: readShownRun(),

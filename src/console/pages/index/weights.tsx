@@ -14,7 +14,7 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, readShownRun } from '../../state/shown-run.js';
+import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { ExposuresProps } from './exposures.js';
 
 const Exposures = createLazyComponent<ExposuresProps>(
@@ -51,7 +51,7 @@ export function Weights({ id, run }: WeightsProps) {
     ...(range === null ? {} : { start: range.from, end: range.to }),
     interval: computeYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
   };
-  const key = `${runKey(id)} ${range?.from} ${range?.to}`;
+  const key = `${formatRunKey(id)} ${range?.from} ${range?.to}`;
   const ask = (what: string | null, groups: number) => (signal: AbortSignal) =>
     service.value.call('getExposures', {
       params: { index_id: id },

@@ -15,7 +15,7 @@ import { NamesStore, useNames } from '../../state/names.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatShownRunPath, runKey, readShownRun } from '../../state/shown-run.js';
+import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
 import {
@@ -42,7 +42,7 @@ const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
 /** Page of one rebalance: holdings before and after, selection, and trades. */
 export function RebalancePage({ params }: PageProps) {
   const { id = '', date = '' } = params;
-  const view = useResource(`rebalance ${runKey(id)} ${date}`, (signal) =>
+  const view = useResource(`rebalance ${formatRunKey(id)} ${date}`, (signal) =>
     service.value.call('getRebalance', { params: { index_id: id, date }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));

@@ -81,9 +81,9 @@ export function createFontSet(pdf: PDFKit.PDFDocument): FontSet {
     const bytes = unopened.get(name);
     if (bytes === undefined) return font;
     unopened.delete(name);
-    const decoded = DECODED.get(bytes);
-    if (decoded === undefined) DECODED.set(bytes, font._tables);
-    else font._tables = decoded;
+    const decodedTables = DECODED.get(bytes);
+    if (decodedTables === undefined) DECODED.set(bytes, font._tables);
+    else font._tables = decodedTables;
     if (name === 'regular' || name === 'bold') opened.encode(DIGITS);
     return font;
   }

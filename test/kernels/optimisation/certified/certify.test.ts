@@ -63,8 +63,8 @@ describe('certified answers', () => {
 
   test('residuals in double-double agree with rational numbers, also at a point that is no optimum', () => {
     for (const { program, certified } of solvedOnes) {
-      const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
-      for (const point of [certified.point, off]) {
+      const shiftedPoint = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
+      for (const point of [certified.point, shiftedPoint]) {
         const exactResiduals = computeExactResiduals(program, point);
         const { primal, dual, gap } = computeRationalResiduals(
           program,

@@ -7,13 +7,13 @@ import { FiguresSkeleton } from '../../../components/skeleton.js';
 import { Answered } from '../../../components/wait.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
-import { readShownRun, runKey } from '../../../state/shown-run.js';
+import { readShownRun, formatRunKey } from '../../../state/shown-run.js';
 import { formatChange, formatCount, formatDecimal, getSignClass } from '../../../words/numbers.js';
 import { returnText } from '../../../words/returns.js';
 
 /** Reads the levels of the displayed run, which a publication appends to the log. */
 export const useLevels = (id: string) =>
-  useResource(`dates of ${runKey(id)}`, (signal) =>
+  useResource(`dates of ${formatRunKey(id)}`, (signal) =>
     service.value.call('getLevels', { params: { index_id: id }, query: readShownRun(), signal }),
   );
 

@@ -6097,7 +6097,7 @@ export interface Limits {
   readonly MAX_IMPORT_TABLE_BYTES: number;
   /** Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years. */
   readonly MAX_SYNTHETIC_BARS: number;
-  /** Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns. */
+  /** Size of data that is copied when it is activated: 7000 securities x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
   /** Response of an MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes. */
   readonly MAX_TOOL_ANSWER_BYTES: number;

@@ -6835,7 +6835,7 @@ class Limits(t.TypedDict):
     MAX_IMPORT_TABLE_BYTES: float
     #: Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years.
     MAX_SYNTHETIC_BARS: float
-    #: Panels of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.
+    #: Size of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
     #: Response of an MCP tool: 25,000 tokens of two bytes, as in long numbers and hashes.
     MAX_TOOL_ANSWER_BYTES: float

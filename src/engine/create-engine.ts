@@ -45,7 +45,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
         .weights.filter(({ weight }) => weight !== 0)
         .map(({ identifier }) => identifier)
         .toSorted(compareText);
-    return { calendar, currency, treatment, held: listConstituents };
+    return { calendar, currency, treatment, listHeld: listConstituents };
   }
 
   /**
@@ -106,7 +106,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
         engine,
         composerUntil: getComposerUntil,
       };
-      const answer = runScoped(() => answerPreview({ ...question, observedEndOf: models.observedEndOf }));
+      const answer = runScoped(() => answerPreview({ ...question, findObservedEnd: models.observedEndOf }));
       return toWire({ ...answer, index_version: null });
     },
     explain(indexId, identifier, asOf) {

@@ -26,7 +26,7 @@ export interface IndexTerms {
   readonly currency: string;
   readonly treatment: TreatmentSpec;
   /** Returns the securities held on the last date of its run. */
-  readonly held: () => readonly string[];
+  readonly listHeld: () => readonly string[];
 }
 
 interface LoadedModel {

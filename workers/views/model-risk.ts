@@ -91,7 +91,7 @@ function measureWithModel(
   const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
   const risk: HeldRisk = {
     payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
-    contributionOf: (name) => contributions.get(name) ?? null,
+    findContribution: (name) => contributions.get(name) ?? null,
   };
   return { risk, active: benchmark === null ? null : computeActiveRisk(model, { own, benchmark, span }) };
 }
@@ -119,7 +119,7 @@ function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }
       uncovered: [...uncovered],
       ...span,
     },
-    contributionOf: (name) => contributions.get(name) ?? null,
+    findContribution: (name) => contributions.get(name) ?? null,
   };
 }
 

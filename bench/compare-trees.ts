@@ -222,8 +222,8 @@ function sendRequest(url: string, method: string, path: string, body: unknown): 
   return fetch(url + path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 }
 
-async function requireOk(asked: Promise<Response>): Promise<void> {
-  const answer = await asked;
+async function requireOk(request: Promise<Response>): Promise<void> {
+  const answer = await request;
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}: ${text}`);
 }

@@ -84,6 +84,6 @@ function describeBenches(): string {
 /** Prints the variables that none of the selected benches reads. */
 function printUnreadVariables(): void {
   const read = new Set(benches.flatMap(listVariables).map((variable) => variable.split('=', 1)[0]));
-  const given = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));
-  if (given.length > 0) console.log(`not read by what runs: ${given.join(', ')}`);
+  const unreadNames = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));
+  if (unreadNames.length > 0) console.log(`not read by what runs: ${unreadNames.join(', ')}`);
 }

@@ -94,16 +94,16 @@ export function refuse(sentence: string): never {
 
 /** Returns an error message about an unknown variable with a prefix of bench variables; undefined if there is none. */
 export function findUnknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
-  const known = [...DECLARED.keys()];
-  const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
+  const declaredNames = [...DECLARED.keys()];
+  const prefixes = new Set(declaredNames.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   const findPrefix = (name: string): string | undefined => [...prefixes].find((prefix) => name.startsWith(prefix));
   const unknown = Object.keys(environment).find(
     (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER_VARIABLES.includes(name),
   );
   if (unknown === undefined) return undefined;
-  const nearest = findNearestName(unknown, known);
+  const nearest = findNearestName(unknown, declaredNames);
   const question = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
-  const alike = known.filter((name) => name.startsWith(findPrefix(unknown)!));
+  const alike = declaredNames.filter((name) => name.startsWith(findPrefix(unknown)!));
   return `no benchmark reads the variable ${unknown}; known are ${alike.join(', ')}.${question}`;
 }
 
@@ -127,11 +127,11 @@ export function readNumber(variable: VariableName): number {
  * Returns the comma-separated words of an environment variable; default: all known words. An unknown word ends the
  * process.
  */
-export function readChoices<Word extends string>(variable: VariableName, known: readonly Word[]): readonly Word[] {
+export function readChoices<Word extends string>(variable: VariableName, accepted: readonly Word[]): readonly Word[] {
   const wanted = process.env[variable]?.split(',').map((word) => word.trim());
-  const unknown = wanted?.filter((word) => !(known as readonly string[]).includes(word)) ?? [];
-  if (unknown.length > 0) refuse(`${variable} names ${unknown.join(', ')}; known are ${known.join(', ')}`);
-  return known.filter((word) => wanted?.includes(word) !== false);
+  const unknown = wanted?.filter((word) => !(accepted as readonly string[]).includes(word)) ?? [];
+  if (unknown.length > 0) refuse(`${variable} names ${unknown.join(', ')}; known are ${accepted.join(', ')}`);
+  return accepted.filter((word) => wanted?.includes(word) !== false);
 }
 
 /**
@@ -140,10 +140,10 @@ export function readChoices<Word extends string>(variable: VariableName, known: 
  */
 export function listFrom(variable: VariableName, shape: RegExp): readonly string[] {
   const otherwise = String(getDefault(variable));
-  const given = (process.env[variable] ?? otherwise).split(',').map((word) => word.trim());
-  const wrong = given.filter((word) => !shape.test(word));
+  const values = (process.env[variable] ?? otherwise).split(',').map((word) => word.trim());
+  const wrong = values.filter((word) => !shape.test(word));
   if (wrong.length > 0) refuse(`${variable} names ${wrong.join(', ')}; a list looks like ${otherwise}`);
-  return given;
+  return values;
 }
 
 /** Returns the text of an environment variable or its default; undefined without either. */
@@ -159,9 +159,10 @@ export function readFolder(variable: VariableName): string | undefined {
 }
 
 /** Returns the word of an environment variable, which must be known, or its default. */
-export function readChoice(variable: VariableName, known: readonly string[]): string | undefined {
+export function readChoice(variable: VariableName, accepted: readonly string[]): string | undefined {
   const word = readText(variable);
-  if (word !== undefined && !known.includes(word)) refuse(`${variable} is "${word}"; known are ${known.join(', ')}`);
+  if (word !== undefined && !accepted.includes(word))
+    refuse(`${variable} is "${word}"; known are ${accepted.join(', ')}`);
   return word;
 }
 

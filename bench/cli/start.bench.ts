@@ -45,9 +45,9 @@ for (let turnNumber = 0; turnNumber < TURNS; turnNumber++) {
   }
 }
 for (const [way, all] of results) {
-  const formatMedian = (of: keyof StartMeasurement): string =>
+  const formatMedian = (figure: keyof StartMeasurement): string =>
     computePercentile(
-      all.map((each) => each[of]).toSorted((a, b) => a - b),
+      all.map((each) => each[figure]).toSorted((a, b) => a - b),
       0.5,
     ).toFixed(0);
   console.log(
@@ -83,11 +83,11 @@ async function measureStart(
 }
 
 /** Returns the sum of a figure over a process and its descendants. */
-function sum(pid: number, of: (pid: number) => number): number {
+function sum(pid: number, measure: (pid: number) => number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
   );
-  return children.reduce((total, child) => total + sum(child, of), of(pid));
+  return children.reduce((total, child) => total + sum(child, measure), measure(pid));
 }
 
 function readTicks(pid: number): number {

@@ -51,7 +51,7 @@ try {
       quiet.push(await measureCost(work, market, LATER_REQUESTS + 2 * turn));
       busy.push(await runDuringLoad(() => measureCost(work, market, LATER_REQUESTS + 2 * turn + 1)));
     }
-    const findMedian = (costs: readonly Cost[], of: keyof Cost) => computeMedian(costs.map((cost) => cost[of]));
+    const findMedian = (costs: readonly Cost[], figure: keyof Cost) => computeMedian(costs.map((cost) => cost[figure]));
     const [later, first, beside] = [
       findMedian(quiet, 'clock'),
       findMedian(firsts[k]!, 'clock'),
@@ -86,10 +86,10 @@ async function measureCost(work: ComparedWork, market: SharedMarket, turn: numbe
   const [before, begin] = [readServiceThreads(service), performance.now()];
   await work.run(service);
   const clock = performance.now() - begin;
-  const own = `${service.pid}`;
+  const serviceThread = `${service.pid}`;
   const spent = new Map(Array.from(readServiceThreads(service), ([id, ms]) => [id, ms - (before.get(id) ?? 0)]));
-  const others = [...spent].flatMap(([id, ms]) => (id === own ? [] : [ms]));
-  return { clock, threads: spent.get(own)! + Math.max(...others) };
+  const others = [...spent].flatMap(([id, ms]) => (id === serviceThread ? [] : [ms]));
+  return { clock, threads: spent.get(serviceThread)! + Math.max(...others) };
 }
 
 /** Runs a function while another process occupies a processor. */

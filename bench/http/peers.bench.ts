@@ -31,8 +31,8 @@ if (typeof python === 'string') {
 } else {
   const folder = await mkdtemp(join(tmpdir(), 'bench-peers-'));
   const workers = readNumber('PEERS_WORKERS');
-  const given = workers === 0 ? [] : ['--workers', `${workers}`];
-  const service = await startService([...given, '--data-roots', folder]);
+  const workerFlags = workers === 0 ? [] : ['--workers', `${workers}`];
+  const service = await startService([...workerFlags, '--data-roots', folder]);
   try {
     await compareAll(service, python, await shareMarket(service, folder));
   } finally {
@@ -138,10 +138,10 @@ function assertAgreement({ name, tolerance }: ComparedWork, ours: Measurement, t
 }
 
 function formatCell(done: readonly Measurement[]): string {
-  const formatMedian = (of: 'processor' | 'wall'): string => findMedian(done, of).toFixed(0).padStart(6);
+  const formatMedian = (clock: 'processor' | 'wall'): string => findMedian(done, clock).toFixed(0).padStart(6);
   return `${formatMedian('processor')} (${formatMedian('wall')})`;
 }
 
-function findMedian(done: readonly Measurement[], of: 'processor' | 'wall'): number {
-  return computeMedian(done.map((each) => each[of]));
+function findMedian(done: readonly Measurement[], clock: 'processor' | 'wall'): number {
+  return computeMedian(done.map((each) => each[clock]));
 }

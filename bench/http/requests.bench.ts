@@ -107,8 +107,8 @@ function computeTimeRatios(ours: Side, bare: Side): number[] {
 
 /** Returns the headers of a response except those that node:http adds by itself. */
 function listSentHeaders(headers: Headers): Record<string, string> {
-  const own = new Set(['connection', 'date', 'keep-alive']);
-  return Object.fromEntries([...headers].filter(([name]) => !own.has(name)));
+  const transportHeaders = new Set(['connection', 'date', 'keep-alive']);
+  return Object.fromEntries([...headers].filter(([name]) => !transportHeaders.has(name)));
 }
 
 function createContentHeaders(body: string): Record<string, string> {

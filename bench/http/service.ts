@@ -159,10 +159,10 @@ export interface PythonPeer {
  */
 export async function startPython(): Promise<PythonPeer | string> {
   const folder = readFolder('BENCH_PEERS');
-  const own = folder === undefined ? undefined : join(folder, 'bin', 'python3');
+  const ownPython = folder === undefined ? undefined : join(folder, 'bin', 'python3');
   // The compiler copies only TypeScript, so the script is in the source folder.
   const script = fileURLToPath(new URL('../../../bench/http/peers/peer.py', import.meta.url));
-  const child = spawn(own !== undefined && existsSync(own) ? own : 'python3', [script], {
+  const child = spawn(ownPython !== undefined && existsSync(ownPython) ? ownPython : 'python3', [script], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
   });

@@ -169,18 +169,18 @@ async function requestDuringStreams(): Promise<void> {
   const statuses = [...new Set(opened.map(({ status }) => status))].map((status) => `${status}: ${count(status)}`);
   console.log(`streams of one key by status (0: no connection): ${statuses.join(', ')}`);
   console.log(`with them: ${formatSpread(await load(REQUESTS))}`);
-  const own = await openStream(clients.modest);
-  console.log(`  a stream of the other key: ${own.status}`);
-  for (const { asked } of [...opened, own]) asked.destroy();
+  const otherStream = await openStream(clients.modest);
+  console.log(`  a stream of the other key: ${otherStream.status}`);
+  for (const { asked } of [...opened, otherStream]) asked.destroy();
 }
 
 function openStream(client: Client): Promise<{ readonly status: number; readonly asked: ClientRequest }> {
   return new Promise((done) => {
-    const asked = send(client, 'GET', '/jobs/events');
-    asked.on('error', () => done({ status: 0, asked }));
-    asked.on('response', (answer) => {
+    const clientRequest = send(client, 'GET', '/jobs/events');
+    clientRequest.on('error', () => done({ status: 0, asked: clientRequest }));
+    clientRequest.on('response', (answer) => {
       answer.on('error', () => {}).resume();
-      done({ status: answer.statusCode!, asked });
+      done({ status: answer.statusCode!, asked: clientRequest });
     });
   });
 }

@@ -134,13 +134,13 @@ function findLargestEigenvalue(problem: EigenProblem): number | undefined {
 
 /** Computes the sum of the squares of all entries from the upper triangle. */
 function sumSquares(a: Float64Array, n: number): number {
-  let own = 0;
+  let diagonal = 0;
   let pairs = 0;
   for (let i = 0; i < n; i++) {
-    own += a[i * (n + 1)]! * a[i * (n + 1)]!;
+    diagonal += a[i * (n + 1)]! * a[i * (n + 1)]!;
     for (let position = i * (n + 1) + 1; position < (i + 1) * n; position++) pairs += a[position]! * a[position]!;
   }
-  return own + 2 * pairs;
+  return diagonal + 2 * pairs;
 }
 
 interface ExtremeEigenvalue {
@@ -192,7 +192,7 @@ interface LanczosTerms {
   readonly start: Float64Array;
   readonly steps: number;
   readonly multiply: (x: Float64Array, out: Float64Array) => void;
-  readonly isDone: (found: Omit<RitzPair, 'vector'>) => boolean;
+  readonly isDone: (pair: Omit<RitzPair, 'vector'>) => boolean;
 }
 
 /**
@@ -208,9 +208,9 @@ function runLanczos({ engine, n }: EigenProblem, { start, steps, multiply, isDon
     next.set(start);
     let length = computeNorm(next);
     for (let k = 0; ; k++) {
-      const own = basis.subarray(k * n, (k + 1) * n);
-      for (let i = 0; i < n; i++) own[i] = next[i]! / length;
-      multiply(own, next);
+      const vector = basis.subarray(k * n, (k + 1) * n);
+      for (let i = 0; i < n; i++) vector[i] = next[i]! / length;
+      multiply(vector, next);
       const before = basis.subarray(0, (k + 1) * n);
       let alpha = 0;
       for (let pass = 0; pass < 2; pass++) {
@@ -244,10 +244,10 @@ function isConvergenceCheck(steps: number): boolean {
  */
 function findTopPair(engine: ExtremesEngine, alphas: readonly number[], betas: readonly number[]) {
   const k = alphas.length;
-  const found = computeTridiagonalEigenpairs(engine, alphas, betas);
-  if (found === undefined)
+  const eigenpairs = computeTridiagonalEigenpairs(engine, alphas, betas);
+  if (eigenpairs === undefined)
     return { value: Number.NaN, residual: Number.NaN, error: Number.NaN, weights: new Float64Array(k) };
-  const { values, vectors } = found;
+  const { values, vectors } = eigenpairs;
   const weights = vectors.subarray((k - 1) * k);
   const value = values[k - 1]!;
   const residual = betas[k - 1]! * Math.abs(weights[k - 1]!);

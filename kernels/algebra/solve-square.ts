@@ -39,8 +39,8 @@ export function solveSquare(a: Float64Array, n: number, b: Float64Array, sides =
 function swap(values: Float64Array, width: number, one: number, other: number): void {
   if (one === other) return;
   for (let k = 0; k < width; k++) {
-    const kept = values[one * width + k]!;
+    const saved = values[one * width + k]!;
     values[one * width + k] = values[other * width + k]!;
-    values[other * width + k] = kept;
+    values[other * width + k] = saved;
   }
 }

@@ -76,7 +76,7 @@ export interface Engine {
   /** `sums/pairwise-sum` of all values */
   pairwiseSum(values: Float64Array): number;
   /** `sums/weighted-percentiles`; bit-identical on every engine. */
-  weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void;
+  weightedPercentiles(weighted: WeightedValues, shares: Float64Array, out: Float64Array): void;
   /** `sums/halving-choices`; bit-identical on every engine. */
   halvingChoices(sums: BlockSums, out: Float64Array): void;
   /** `simulation/simulate-paths`; bit-identical on float64 engines. */

@@ -60,8 +60,8 @@ export interface NumberText {
 }
 
 interface Exports {
-  writeNumber(value: number, at: number, powers: number): number;
-  writeNumbers(values: number, count: number, at: number, powers: number): number;
+  writeNumber(value: number, address: number, powers: number): number;
+  writeNumbers(values: number, count: number, address: number, powers: number): number;
   readonly writeTable: WriteTable;
 }
 

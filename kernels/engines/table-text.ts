@@ -63,7 +63,7 @@ export interface TextWindow {
   readonly end: number;
   readonly windowBytes: number;
   at(): number;
-  moveTo(at: number): void;
+  moveTo(position: number): void;
   /** Drains the written text, except for an incomplete last word. */
   drainWords(): void;
 }
@@ -78,7 +78,7 @@ export type WriteTable = (
   to: number,
   marks: number,
   tokens: number,
-  at: number,
+  address: number,
   end: number,
   rowBytes: number,
   powers: number,
@@ -144,7 +144,7 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
       if (rowBytes + WORD_BYTES > windowBytes) return false; // A partial word may stay in the window.
       for (let row = 0; row < count;) {
         if (window.at() + rowBytes > end) window.drainWords();
-        const done = writeTable(
+        const writtenRows = writeTable(
           tableAt,
           kinds.length,
           slotsAt,
@@ -158,9 +158,9 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
           rowBytes,
           powersAt,
         );
-        if (done < 0) return false;
+        if (writtenRows < 0) return false;
         window.moveTo(places[4]!);
-        row += done;
+        row += writtenRows;
       }
       return true;
     },

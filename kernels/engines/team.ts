@@ -66,18 +66,18 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
   let request = Number.NEGATIVE_INFINITY;
 
   /** Starts missing followers up to the wanted number. */
-  function startMissing(wanted: number): void {
-    while (followers.length < wanted) followers.push(start({ memory: arena.memory, module, set }));
+  function startMissing(count: number): void {
+    while (followers.length < count) followers.push(start({ memory: arena.memory, module, set }));
   }
 
-  function runWithFollowers<T>(chosen: readonly Int32Array[], work: () => T): T {
+  function runWithFollowers<T>(chosenFollowers: readonly Int32Array[], work: () => T): T {
     const mark = arena.mark();
     const boardBytes = kernels.teamBoardBytes();
     const board = arena.reserve(boardBytes);
-    const scratches = chosen.map(() => arena.reserve(kernels.gemmScratch()));
+    const scratches = chosenFollowers.map(() => arena.reserve(kernels.gemmScratch()));
     new Uint8Array(arena.memory.buffer, board, boardBytes).fill(0);
-    kernels.leadTeam(board, chosen.length);
-    chosen.forEach((cells, k) => call(cells, board, scratches[k]!));
+    kernels.leadTeam(board, chosenFollowers.length);
+    chosenFollowers.forEach((cells, k) => call(cells, board, scratches[k]!));
     try {
       return work();
     } finally {
@@ -86,9 +86,9 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
     }
   }
 
-  function run<T>(chosen: readonly Int32Array[], work: () => T): T {
+  function run<T>(chosenFollowers: readonly Int32Array[], work: () => T): T {
     try {
-      return chosen.length === 0 ? work() : runWithFollowers(chosen, work);
+      return chosenFollowers.length === 0 ? work() : runWithFollowers(chosenFollowers, work);
     } finally {
       if (arena.bytes() > RETAINED_ARENA_BYTES_MAX) {
         followers.forEach(dismiss);
@@ -105,18 +105,18 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
       removeEnded();
       startMissing(count - 1);
       const deadline = performance.now() + FOLLOWER_START_MS;
-      const chosen = followers.slice(0, count - 1).filter((cells) => isChosen(cells, deadline));
-      if (chosen.length === count - 1) return run(chosen, work);
-      chosen.forEach(release);
+      const chosenFollowers = followers.slice(0, count - 1).filter((cells) => isChosen(cells, deadline));
+      if (chosenFollowers.length === count - 1) return run(chosenFollowers, work);
+      chosenFollowers.forEach(release);
       return run([], work);
     },
     present(count, work) {
       removeEnded();
-      const now = performance.now();
-      if (now - request < IDLE_MS) startMissing(count - 1);
-      request = now;
-      const there = followers.slice(0, count - 1).filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
-      const chosen = there.filter((cells) => isChosen(cells, now + RETURN_MS));
+      const nowMs = performance.now();
+      if (nowMs - request < IDLE_MS) startMissing(count - 1);
+      request = nowMs;
+      const ready = followers.slice(0, count - 1).filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
+      const chosen = ready.filter((cells) => isChosen(cells, nowMs + RETURN_MS));
       return run(chosen, work);
     },
   };

@@ -81,7 +81,7 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
   const units = new Float64Array(memory.buffer, SCRATCH_OFFSET, names);
   const columns = new Int32Array(memory.buffer, columnsAt, names);
   const values = new Float64Array(memory.buffer, valuesAt, SESSIONS_PER_CALL);
-  let held = { count: 0, money: 0, columnsAt: 0, first: 0 };
+  let loadedUnits = { count: 0, money: 0, columnsAt: 0, first: 0 };
   let loadedHolding: LoadedHolding | null = null;
   panels.set(memory.buffer, {
     has: (owner, version) =>
@@ -91,15 +91,15 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
       const { count, money } = holding;
       for (let k = 0; k < count; k++) units[k] = holding.units[k]!;
       if (!isRun) for (let k = 0; k < count; k++) columns[k] = holding.columns[k]!;
-      held = { count, money, columnsAt: isRun ? 0 : columnsAt, first: isRun ? 8 * holding.columns[0]! : 0 };
+      loadedUnits = { count, money, columnsAt: isRun ? 0 : columnsAt, first: isRun ? 8 * holding.columns[0]! : 0 };
     },
     setUnits(place, value) {
       units[place] = value;
     },
     values(row, sessions, into) {
-      const { count, money, first } = held;
+      const { count, money, first } = loadedUnits;
       const position = panelAt + 8 * row + first;
-      holdingValues(position, 8 * names, sessions, held.columnsAt, SCRATCH_OFFSET, count, money, valuesAt);
+      holdingValues(position, 8 * names, sessions, loadedUnits.columnsAt, SCRATCH_OFFSET, count, money, valuesAt);
       for (let s = 0; s < sessions; s++) into[s] = values[s]!;
     },
   });

@@ -23,7 +23,7 @@ export interface AccountProgram {
   /** Specific variances, [n], positive. */
   readonly specific: Float64Array;
   readonly target: Float64Array;
-  readonly held: Float64Array;
+  readonly heldWeights: Float64Array;
   /** Lots of security i are lotStart[i] to lotStart[i + 1] - 1, [n + 1]. */
   readonly lotStart: Int32Array;
   /** Lot sizes, [lots], positive. */

@@ -20,29 +20,30 @@ export function applyTrades(
 ): { readonly reduced: AccountProgram; readonly spent: number } {
   const { n, lotSize, lotShort, lotLong, costRate } = program;
   const lotStart = new Int32Array(n + 1);
-  const kept: number[] = [];
-  let spent = 0;
+  const remainingLots: number[] = [];
+  let cost = 0;
   for (let i = 0; i < n; i++) {
-    spent += Math.abs(net[i]!) * costRate[i]!;
-    for (let l = first[i]!; l < end[i]!; l++) kept.push(l);
-    lotStart[i + 1] = kept.length;
+    cost += Math.abs(net[i]!) * costRate[i]!;
+    for (let l = first[i]!; l < end[i]!; l++) remainingLots.push(l);
+    lotStart[i + 1] = remainingLots.length;
   }
   const pick = (values: Float64Array): Float64Array => {
-    const own = new Float64Array(kept.length);
-    for (let position = 0; position < kept.length; position++) own[position] = values[kept[position]!]!;
-    return own;
+    const selected = new Float64Array(remainingLots.length);
+    for (let position = 0; position < remainingLots.length; position++)
+      selected[position] = values[remainingLots[position]!]!;
+    return selected;
   };
   const reduced: AccountProgram = {
     ...program,
-    held: program.held.map((weight, i) => weight + net[i]!),
+    heldWeights: program.heldWeights.map((weight, i) => weight + net[i]!),
     buyLimit,
     lotStart,
-    rows: program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * spent })),
+    rows: program.rows.map((row) => ({ ...row, constant: row.constant + row.cost * cost })),
     fixedShort: program.fixedShort + short,
     fixedLong: program.fixedLong + long,
     lotSize: pick(lotSize),
     lotShort: pick(lotShort),
     lotLong: pick(lotLong),
   };
-  return { reduced, spent };
+  return { reduced, spent: cost };
 }

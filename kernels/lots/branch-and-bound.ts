@@ -55,9 +55,9 @@ export function searchBranches(
     for (const ranges of split) {
       const child = solveBound(program, side, ranges);
       if (child === undefined || child.bound > candidate.merit - GAP_TOLERANCE) continue;
-      const own = { ...child, bound: Math.max(child.bound, node.bound) };
-      const position = open.findIndex(({ bound }) => bound > own.bound);
-      open.splice(position < 0 ? open.length : position, 0, own);
+      const branch = { ...child, bound: Math.max(child.bound, node.bound) };
+      const position = open.findIndex(({ bound }) => bound > branch.bound);
+      open.splice(position < 0 ? open.length : position, 0, branch);
     }
   }
   return { candidate, bound: Math.min(open[0]?.bound ?? candidate.merit, unproved), nodes };
@@ -73,13 +73,15 @@ interface Node {
 }
 
 function createRootRanges(program: AccountProgram): TradeRanges {
-  const { n, held, lower, upper, buyLimit, unit } = program;
+  const { n, heldWeights, lower, upper, buyLimit, unit } = program;
   const roundToLots = (trade: number, step: number): number =>
     step > 0 ? Math.floor(trade / step + 1e-9) * step : trade;
   return {
-    least: Float64Array.from({ length: n }, (_, i) => Math.max(-computeLotSize(program, i), lower[i]! - held[i]!)),
+    least: Float64Array.from({ length: n }, (_, i) =>
+      Math.max(-computeLotSize(program, i), lower[i]! - heldWeights[i]!),
+    ),
     most: Float64Array.from({ length: n }, (_, i) =>
-      roundToLots(Math.min(buyLimit[i]!, upper[i]! - held[i]!), unit[i]!),
+      roundToLots(Math.min(buyLimit[i]!, upper[i]! - heldWeights[i]!), unit[i]!),
     ),
   };
 }
@@ -130,7 +132,7 @@ function splitRange(
  * Solves the convex form within the ranges. Securities with only one possible trade become constants of the account.
  */
 function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
-  const { n, held } = program;
+  const { n, heldWeights } = program;
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
   const top = findTopPrices(side, program.taxWeight);
@@ -138,23 +140,23 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
   const decided = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
-  const within: AccountProgram = {
+  const restricted: AccountProgram = {
     ...reduced,
-    lower: Float64Array.from(reduced.lower, (lower, i) => Math.max(lower, reduced.held[i]! + ranges.least[i]!)),
-    upper: Float64Array.from(reduced.upper, (upper, i) => Math.min(upper, reduced.held[i]! + ranges.most[i]!)),
+    lower: Float64Array.from(reduced.lower, (lower, i) => Math.max(lower, reduced.heldWeights[i]! + ranges.least[i]!)),
+    upper: Float64Array.from(reduced.upper, (upper, i) => Math.min(upper, reduced.heldWeights[i]! + ranges.most[i]!)),
   };
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i)) {
-      within.lower[i] = -Infinity;
-      within.upper[i] = Infinity;
+      restricted.lower[i] = -Infinity;
+      restricted.upper[i] = Infinity;
     }
-  const trades = relaxTrades(within, top, decided);
-  const answer = solveRelaxation({ program: within, side, trades, rows: listRelaxedRows(within, side) });
-  const own = { least: ranges.least.slice(), most: ranges.most.slice() };
-  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) own.least[i] = own.most[i] = 0;
-  const { bound, trades: suggested } = computeDualBound(within, side, answer.multipliers, own);
+  const trades = relaxTrades(restricted, top, decided);
+  const answer = solveRelaxation({ program: restricted, side, trades, rows: listRelaxedRows(restricted, side) });
+  const unfixed = { least: ranges.least.slice(), most: ranges.most.slice() };
+  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) unfixed.least[i] = unfixed.most[i] = 0;
+  const { bound, trades: suggested } = computeDualBound(restricted, side, answer.multipliers, unfixed);
   if (bound === Infinity) return undefined;
-  const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
+  const net = Float64Array.from(answer.weights, (weight, i) => weight - heldWeights[i]!);
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
   const { multipliers } = answer;
   return {
@@ -163,7 +165,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
     net,
     suggested,
     multipliers,
-    prices: computePricesAt(within, side, multipliers),
+    prices: computePricesAt(restricted, side, multipliers),
   };
 }
 

@@ -72,20 +72,20 @@ export function computeDualBound(
  */
 export function computePrices(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
   const toFinite = (x: number): number => (Number.isFinite(x) ? x : 0);
-  const own = Float64Array.from(rows, ({ penalty }, j) =>
+  const prices = Float64Array.from(rows, ({ penalty }, j) =>
     Math.min(penalty, Math.max(0, toFinite(multipliers.rows[j]!))),
   );
   let ofTax = 0;
-  rows.forEach(({ tax }, j) => void (tax === 1 && (ofTax += own[j]!)));
+  rows.forEach(({ tax }, j) => void (tax === 1 && (ofTax += prices[j]!)));
   const pieces = rows.filter(({ tax }) => tax === 1).length;
   const sums = { short: 0, long: 0, cost: 1 };
   rows.forEach((row, j) => {
-    if (row.tax === 1) own[j] = ofTax > 0 ? (own[j]! / ofTax) * taxWeight : taxWeight / pieces;
-    sums.short += own[j]! * row.short;
-    sums.long += own[j]! * row.long;
-    sums.cost += own[j]! * row.cost;
+    if (row.tax === 1) prices[j] = ofTax > 0 ? (prices[j]! / ofTax) * taxWeight : taxWeight / pieces;
+    sums.short += prices[j]! * row.short;
+    sums.long += prices[j]! * row.long;
+    sums.cost += prices[j]! * row.cost;
   });
-  return { rows: own, ...sums };
+  return { rows: prices, ...sums };
 }
 
 export interface SecurityTerms {
@@ -106,7 +106,7 @@ class Search {
   readonly slope: number;
   readonly from: number;
   readonly to: number;
-  readonly held: number;
+  readonly heldWeight: number;
   readonly target: number;
   readonly lower: number;
   readonly upper: number;
@@ -114,12 +114,12 @@ class Search {
   value = Infinity;
   trade = 0;
 
-  constructor({ held, target, lower, upper, unit }: AccountProgram, i: number, terms: SecurityTerms) {
+  constructor({ heldWeights, target, lower, upper, unit }: AccountProgram, i: number, terms: SecurityTerms) {
     this.curvature = terms.curvature;
     this.slope = terms.slope;
     this.from = terms.from;
     this.to = terms.to;
-    this.held = held[i]!;
+    this.heldWeight = heldWeights[i]!;
     this.target = target[i]!;
     this.lower = lower[i]!;
     this.upper = upper[i]!;
@@ -129,7 +129,7 @@ class Search {
 
 /** Replaces the best trade by `trade`, at the cost `amount`, if that is better. */
 function consider(s: Search, trade: number, amount: number): void {
-  const w = s.held + trade;
+  const w = s.heldWeight + trade;
   if (
     w < s.lower - ROUNDING_ERROR ||
     w > s.upper + ROUNDING_ERROR ||
@@ -148,12 +148,12 @@ function consider(s: Search, trade: number, amount: number): void {
 /** Considers trades between `least` and `most` in one direction, at the price `price` per unit. */
 function considerRange(s: Search, way: number, least: number, most: number, offset: number, price: number): void {
   // Bounds on weights and branch ranges, expressed as bounds on the amount traded.
-  const low = way > 0 ? Math.max(s.lower - s.held, s.from) : Math.max(s.held - s.upper, -s.to);
-  const high = way > 0 ? Math.min(s.upper - s.held, s.to) : Math.min(s.held - s.lower, -s.from);
+  const low = way > 0 ? Math.max(s.lower - s.heldWeight, s.from) : Math.max(s.heldWeight - s.upper, -s.to);
+  const high = way > 0 ? Math.min(s.upper - s.heldWeight, s.to) : Math.min(s.heldWeight - s.lower, -s.from);
   const a = Math.max(least, low);
   const z = Math.min(most, high);
   if (a > z + ROUNDING_ERROR) return;
-  const free = way * (s.target - s.held) - (way * s.slope + price) / (2 * s.curvature);
+  const free = way * (s.target - s.heldWeight) - (way * s.slope + price) / (2 * s.curvature);
   if (s.step === 0) {
     const x = Math.min(z, Math.max(a, free));
     consider(s, way * x, offset + price * (x - least));

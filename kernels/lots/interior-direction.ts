@@ -62,10 +62,10 @@ export function createDirections(state: InteriorState): Directions {
     for (let i = 0; i < n; i++) {
       let change = 0;
       for (let j = start[i]!; j < start[i + 1]!; j++) {
-        const own = dz[j]!;
-        change += sign[j]! * own;
-        dzl[j] = (goals.lower[j]! - zl[j]! * own) / z[j]! - zl[j]!;
-        dzu[j] = (goals.upper[j]! + zu[j]! * own) / (size[j]! - z[j]!) - zu[j]!;
+        const tradeStep = dz[j]!;
+        change += sign[j]! * tradeStep;
+        dzl[j] = (goals.lower[j]! - zl[j]! * tradeStep) / z[j]! - zl[j]!;
+        dzu[j] = (goals.upper[j]! + zu[j]! * tradeStep) / (size[j]! - z[j]!) - zu[j]!;
       }
       dw[i] = change;
     }

@@ -65,7 +65,7 @@ export function solveRelaxation(
     const { gap, worst } = measureState(state);
     if (gap < RESIDUAL_ACCEPTED && worst < RESIDUAL_ACCEPTED) status = 'solved';
   }
-  return answerOf(state, status, step);
+  return createSolution(state, status, step);
 }
 
 /** Creates the function that performs a step and returns false if there is no progress. */
@@ -115,7 +115,7 @@ function move(state: InteriorState, step: InteriorStep, length: number): void {
 }
 
 /** Returns the answer, with trades that are at a bound set to it. */
-function answerOf(state: InteriorState, status: RelaxationSolution['status'], steps: number): RelaxationSolution {
+function createSolution(state: InteriorState, status: RelaxationSolution['status'], steps: number): RelaxationSolution {
   const { relaxation, bounds, size, z, zl, zu, w, values } = state;
   const { rows } = relaxation;
   for (let j = 0; j < z.length; j++) {

@@ -95,9 +95,9 @@ function begin(state: InteriorState, near: StartingSolution | null): void {
   if (near !== null) computeDualGradient(state);
   // Near a solution the multipliers of bounds follow from the gradient.
   for (let j = 0; j < z.length; j++) {
-    const [room, own] = [size[j]! - z[j]!, state.gradient[j]!];
-    zl[j] = near === null ? mu / z[j]! : (own + Math.hypot(own, (2 * mu) / Math.min(z[j]!, room))) / 2;
-    zu[j] = near === null ? mu / room : zl[j]! - own;
+    const [room, slope] = [size[j]! - z[j]!, state.gradient[j]!];
+    zl[j] = near === null ? mu / z[j]! : (slope + Math.hypot(slope, (2 * mu) / Math.min(z[j]!, room))) / 2;
+    zu[j] = near === null ? mu / room : zl[j]! - slope;
   }
 }
 
@@ -105,13 +105,13 @@ function begin(state: InteriorState, near: StartingSolution | null): void {
 export function evaluateState(state: InteriorState): void {
   const { relaxation, hasVariance, z, w, active, exposures, slope, limitSlope, values, t } = state;
   const { program, trades, rows } = relaxation;
-  const { n, k, loadings, specific, target, held, varianceLimit } = program;
+  const { n, k, loadings, specific, target, heldWeights, varianceLimit } = program;
   const { start, sign, short, long, cost } = trades;
   let s = 0;
   let l = 0;
   let c = 0;
   for (let i = 0; i < n; i++) {
-    let weight = held[i]!;
+    let weight = heldWeights[i]!;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
       const traded = z[j]!;
       weight += sign[j]! * traded;
@@ -126,10 +126,10 @@ export function evaluateState(state: InteriorState): void {
   let variance = 0;
   for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
   for (let i = 0; i < n; i++) {
-    let own = specific[i]! * active[i]!;
-    variance += own * active[i]!;
-    for (let f = 0; f < k; f++) own += loadings[i * k + f]! * exposures[f]!;
-    slope[i] = 2 * own;
+    let marginalVariance = specific[i]! * active[i]!;
+    variance += marginalVariance * active[i]!;
+    for (let f = 0; f < k; f++) marginalVariance += loadings[i * k + f]! * exposures[f]!;
+    slope[i] = 2 * marginalVariance;
   }
   for (let j = 0; j < rows.length; j++) {
     const row = rows[j]!;

@@ -53,7 +53,7 @@ export interface StepLengths {
 }
 
 /** Step length at which a value that changes by `change` reaches 0. */
-const reachOf = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
+const computeReach = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
 
 /** Returns the longest step, up to 1, that keeps every pair positive, multiplied by `share`. */
 export function findLongestStep(iterate: Iterate, step: InteriorStep, share: number): StepLengths {
@@ -68,15 +68,15 @@ export function findLongestStep(iterate: Iterate, step: InteriorStep, share: num
     if (step.dzu[j]! < 0) dual = Math.min(dual, -zu[j]! / step.dzu[j]!);
   }
   for (let j = 0; j < iterate.y.length; j++) {
-    primal = Math.min(primal, reachOf(iterate.slack[j]!, step.ds[j]!));
-    dual = Math.min(dual, reachOf(iterate.y[j]!, step.dy[j]!));
+    primal = Math.min(primal, computeReach(iterate.slack[j]!, step.ds[j]!));
+    dual = Math.min(dual, computeReach(iterate.y[j]!, step.dy[j]!));
     if (iterate.penalties[j] === Infinity) continue;
-    primal = Math.min(primal, reachOf(iterate.excess[j]!, step.de[j]!));
-    dual = Math.min(dual, reachOf(iterate.penalties[j]! - iterate.y[j]!, -step.dy[j]!));
+    primal = Math.min(primal, computeReach(iterate.excess[j]!, step.de[j]!));
+    dual = Math.min(dual, computeReach(iterate.penalties[j]! - iterate.y[j]!, -step.dy[j]!));
   }
   for (let b = 0; b < iterate.boundSlack.length; b++) {
-    primal = Math.min(primal, reachOf(iterate.boundSlack[b]!, step.db[b]!));
-    dual = Math.min(dual, reachOf(iterate.boundPrice[b]!, step.dp[b]!));
+    primal = Math.min(primal, computeReach(iterate.boundSlack[b]!, step.db[b]!));
+    dual = Math.min(dual, computeReach(iterate.boundPrice[b]!, step.dp[b]!));
   }
   return { primal: Math.min(1, share * primal), dual: Math.min(1, share * dual) };
 }
@@ -112,12 +112,12 @@ export interface Bound {
 
 /** Returns the weight bounds that the sizes of the trades do not imply. */
 export function widenBounds({
-  program: { n, held, lower, upper },
+  program: { n, heldWeights, lower, upper },
   trades: { start, sign, size },
 }: Relaxation): Bound[] {
   const bounds: Bound[] = [];
   for (let i = 0; i < n; i++) {
-    let [least, most] = [held[i]!, held[i]!];
+    let [least, most] = [heldWeights[i]!, heldWeights[i]!];
     for (let j = start[i]!; j < start[i + 1]!; j++) {
       if (sign[j]! > 0) most += size[j]!;
       else least -= size[j]!;

@@ -20,21 +20,21 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
   let combinations = 1;
   for (let i = 0; i < program.n; i++) {
     if (!(net[i]! < -1e-12)) continue;
-    const own = listChoices(program, i, -net[i]!);
-    combinations *= own.length;
+    const lotChoices = listChoices(program, i, -net[i]!);
+    combinations *= lotChoices.length;
     if (combinations > COMBINATIONS_MAX) return undefined;
-    choices.push(own);
+    choices.push(lotChoices);
   }
   let best: { merit: number; trades: AccountTrades } | undefined;
   const bought = net.map((trade) => Math.max(0, trade));
   const isPlain = program.rows.every(({ short, long }) => short === 0 && long === 0);
   let leastTax = Infinity;
-  const taken: LotChoice[] = [];
-  const visit = (at: number, short: number, long: number): void => {
-    if (at < choices.length) {
-      for (const choice of choices[at]!) {
-        taken[at] = choice;
-        visit(at + 1, short + choice.short, long + choice.long);
+  const choicesTaken: LotChoice[] = [];
+  const visit = (depth: number, short: number, long: number): void => {
+    if (depth < choices.length) {
+      for (const choice of choices[depth]!) {
+        choicesTaken[depth] = choice;
+        visit(depth + 1, short + choice.short, long + choice.long);
       }
       return;
     }
@@ -42,7 +42,7 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
     if (isPlain && tax >= leastTax) return;
     leastTax = tax;
     const sold = new Float64Array(program.lotSize.length);
-    for (const { lots } of taken) for (const [l, amount] of lots) sold[l] = amount;
+    for (const { lots } of choicesTaken) for (const [l, amount] of lots) sold[l] = amount;
     const trades = { bought, sold };
     const merit = computeMerit(computeFigures(program, trades));
     if (best === undefined || merit < best.merit) best = { merit, trades };
@@ -54,16 +54,16 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
 function listChoices(program: AccountProgram, i: number, amount: number): LotChoice[] {
   const { lotStart, lotSize, lotShort, lotLong, unit, isOrdered } = program;
   const step = unit[i]!;
-  const found: LotChoice[] = [];
+  const lotChoices: LotChoice[] = [];
   const take = (l: number, left: number, lots: readonly (readonly [number, number])[]): void => {
-    if (found.length > COMBINATIONS_MAX) return;
+    if (lotChoices.length > COMBINATIONS_MAX) return;
     if (!(left > 1e-12)) {
       let [short, long] = [0, 0];
       for (const [at, sold] of lots) {
         short += sold * lotShort[at]!;
         long += sold * lotLong[at]!;
       }
-      found.push({ lots, short, long });
+      lotChoices.push({ lots, short, long });
       return;
     }
     if (l === lotStart[i + 1]) return;
@@ -74,5 +74,5 @@ function listChoices(program: AccountProgram, i: number, amount: number): LotCho
     take(l + 1, left - most, [...lots, [l, most]]);
   };
   take(lotStart[i]!, amount, []);
-  return found;
+  return lotChoices;
 }

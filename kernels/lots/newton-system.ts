@@ -24,7 +24,7 @@ import type { Relaxation } from './relaxation.js';
  */
 export interface NewtonSystem {
   /** @param curvature e [n] @param barrier z [trades] @param slack v [rows] @param gradients variance row in w, or null */
-  factor(given: {
+  factor(point: {
     readonly kappa: number;
     readonly curvature: Float64Array;
     readonly barrier: Float64Array;
@@ -32,7 +32,7 @@ export interface NewtonSystem {
     readonly variance: Float64Array;
   }): boolean;
   /** Solves for dz, dy and dt. @returns dt */
-  solve(given: {
+  solve(terms: {
     readonly gradient: Float64Array;
     readonly residual: Float64Array;
     readonly sum: number;
@@ -103,10 +103,10 @@ function applyInverse(
   for (let i = 0; i < n; i++) {
     let total = 0;
     for (let j = start[i]!; j < start[i + 1]!; j++) total += sign[j]! * inverse[j]! * gradient[j]!;
-    const own = shrink[i]! * total;
-    common[i] = total - own * sums[i]!;
+    const shrunkTotal = shrink[i]! * total;
+    common[i] = total - shrunkTotal * sums[i]!;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
-      const value = inverse[j]! * (gradient[j]! - sign[j]! * own);
+      const value = inverse[j]! * (gradient[j]! - sign[j]! * shrunkTotal);
       dz[j] = value;
       s0 += short[j]! * value;
       s1 += long[j]! * value;
@@ -161,8 +161,8 @@ function spreadStep(
   common.fill(0);
   for (let j = 0; j < m; j++) {
     const weights = rowWeights[j];
-    const own = x[k + j]!;
-    if (weights && own !== 0) for (let i = 0; i < n; i++) common[i]! += own * weights[i]!;
+    const multiplierStep = x[k + j]!;
+    if (weights && multiplierStep !== 0) for (let i = 0; i < n; i++) common[i]! += multiplierStep * weights[i]!;
   }
   const [t0, t1, t2] = totals as [number, number, number];
   for (let i = 0; i < n; i++) {
@@ -170,13 +170,13 @@ function spreadStep(
     for (let f = 0; f < k; f++) value += loadings[i * k + f]! * x[f]!;
     let total = 0;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
-      const own = sign[j]! * value + t0 * short[j]! + t1 * long[j]! + t2 * cost[j]!;
-      total += sign[j]! * inverse[j]! * own;
+      const slope = sign[j]! * value + t0 * short[j]! + t1 * long[j]! + t2 * cost[j]!;
+      total += sign[j]! * inverse[j]! * slope;
     }
     const back = shrink[i]! * total;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
-      const own = sign[j]! * value + t0 * short[j]! + t1 * long[j]! + t2 * cost[j]!;
-      dz[j] = -(dz[j]! + inverse[j]! * (own - sign[j]! * back));
+      const slope = sign[j]! * value + t0 * short[j]! + t1 * long[j]! + t2 * cost[j]!;
+      dz[j] = -(dz[j]! + inverse[j]! * (slope - sign[j]! * back));
     }
   }
 }

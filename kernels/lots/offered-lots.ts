@@ -10,11 +10,11 @@ const TARGET_MARGIN = 0.25;
  * reached. `addOfferedLots` adds the lots that a solution lacks.
  */
 export function listOfferedLots(program: AccountProgram, prices: GainPrices): Uint8Array {
-  const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, held, target, upper } = program;
+  const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, heldWeights, target, upper } = program;
   const offered = new Uint8Array(lotSize.length);
   for (let i = 0; i < n; i++) {
-    const isWhole = isOrdered[i] === 1 || upper[i]! < held[i]!;
-    const enough = held[i]! - target[i]! + TARGET_MARGIN / n;
+    const isWhole = isOrdered[i] === 1 || upper[i]! < heldWeights[i]!;
+    const enough = heldWeights[i]! - target[i]! + TARGET_MARGIN / n;
     let sold = 0;
     for (const l of sortSales(program, i, prices)) {
       const price = prices.short * lotShort[l]! + prices.long * lotLong[l]!;
@@ -61,13 +61,14 @@ export function addOfferedLots(
     for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * multipliers.exposures[f]!;
     slope *= 2 * averseness;
     rows.forEach((row, j) => void (row.weights !== null && (slope += multipliers.rows[j]! * row.weights[i]!)));
-    const kept = prices.cost * costRate[i]! - slope;
-    let own = 0;
+    const keepingCost = prices.cost * costRate[i]! - slope;
+    let securitySaving = 0;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
       if (offered[l] === 0)
-        own -= lotSize[l]! * Math.min(0, prices.short * lotShort[l]! + prices.long * lotLong[l]! + kept);
-    if (own > 0) lacking.push(i);
-    saving += own;
+        securitySaving -=
+          lotSize[l]! * Math.min(0, prices.short * lotShort[l]! + prices.long * lotLong[l]! + keepingCost);
+    if (securitySaving > 0) lacking.push(i);
+    saving += securitySaving;
   }
   if (saving <= (program.unit.some((step) => step > 0) ? SAVING_MIN_ROUNDED : SAVING_MIN)) return false;
   for (const i of lacking) offered.fill(1, lotStart[i], lotStart[i + 1]);

@@ -18,7 +18,7 @@ export interface PermittedMoves {
 const DIFFERENCE_MIN = 1e-14;
 
 export function createMoves(program: AccountProgram, suggested: Float64Array): PermittedMoves {
-  const { n, unit, minimumTrade, buyLimit, held, lotStart, lotSize, isOrdered } = program;
+  const { n, unit, minimumTrade, buyLimit, heldWeights, lotStart, lotSize, isOrdered } = program;
   const sizes = Float64Array.from({ length: n }, (_, i) => computeLotSize(program, i));
   const found = new Float64Array(9);
   let count = 0;
@@ -28,7 +28,7 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
     if (trade === 0) return 0;
     const most = trade > 0 ? buyLimit[i]! : position;
     let amount = Math.min(Math.abs(trade), most);
-    if (trade < 0 && position - amount < Math.max(step * 1e-6, held[i]! * 1e-9)) return -position;
+    if (trade < 0 && position - amount < Math.max(step * 1e-6, heldWeights[i]! * 1e-9)) return -position;
     if (step > 0) amount = Math.min(Math.round(amount / step), Math.floor(most / step + 1e-9)) * step;
     if (amount < least) {
       const enough = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;

@@ -109,9 +109,9 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
       if (row.weights !== null) for (let i = 0; i < n; i++) slope[i]! += y[j]! * row.weights[i]!;
     }
     for (let i = 0; i < n; i++) {
-      let own = slope[i]!;
-      for (let f = 0; f < k; f++) own += loadings[i * k + f]! * prices[f]!;
-      slope[i] = own;
+      let total = slope[i]!;
+      for (let f = 0; f < k; f++) total += loadings[i * k + f]! * prices[f]!;
+      slope[i] = total;
     }
     responses.respond(slope, sumPrices);
     for (let i = 0; i < n; i++) active[i] = weights[i]! - target[i]!;
@@ -149,12 +149,12 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
     for (let j = 0; j < m; j++) border[k + j] = rows[j]!.tax;
     system.solve(step);
     system.solve(border);
-    let [dot, own] = [0, 0];
+    let [dot, curvature] = [0, 0];
     for (let j = 0; j < m; j++) {
       dot += rows[j]!.tax * step[k + j]!;
-      own += rows[j]!.tax * border[k + j]!;
+      curvature += rows[j]!.tax * border[k + j]!;
     }
-    for (let f = 0; f < order; f++) step[f]! -= (border[f]! * dot) / own;
+    for (let f = 0; f < order; f++) step[f]! -= (border[f]! * dot) / curvature;
     return true;
   }
 
@@ -212,9 +212,12 @@ function findLargestResidual(
   let largest = 0;
   for (let f = 0; f < k; f++) largest = Math.max(largest, Math.abs(exposures[f]! - prices[f]! / (2 * aversion)));
   for (let j = 0; j < rows.length; j++) {
-    const own = values[j]! - rows[j]!.tax * t;
+    const violation = values[j]! - rows[j]!.tax * t;
     const price = prices[k + j]!;
-    largest = Math.max(largest, own > 0 ? own * Math.min(1, penalties[j]! - price) : -own * Math.min(1, price));
+    largest = Math.max(
+      largest,
+      violation > 0 ? violation * Math.min(1, penalties[j]! - price) : -violation * Math.min(1, price),
+    );
   }
   return largest;
 }
@@ -235,21 +238,21 @@ function createStartingPrices(
   penalties: Float64Array,
   near: StartingSolution | null,
 ): Float64Array {
-  const { k, aversion, held, target, taxWeight } = program;
+  const { k, aversion, heldWeights, target, taxWeight } = program;
   const exposures =
     near?.multipliers.exposures ??
     computeFactorExposures(
       program,
-      held.map((weight, i) => weight - target[i]!),
+      heldWeights.map((weight, i) => weight - target[i]!),
       new Float64Array(k),
     );
-  const known = near?.multipliers.rows;
+  const earlierMultipliers = near?.multipliers.rows;
   const y = rows.map(({ tax }, j) =>
-    known === undefined
+    earlierMultipliers === undefined
       ? tax === 1
         ? taxWeight / side.pieces.length
         : Math.min(1e-3, penalties[j]! / 2)
-      : Math.min(Math.max(known[j]!, PRICE_MIN), Math.max(penalties[j]! - PRICE_MIN, penalties[j]! / 2)),
+      : Math.min(Math.max(earlierMultipliers[j]!, PRICE_MIN), Math.max(penalties[j]! - PRICE_MIN, penalties[j]! / 2)),
   );
   let ofTax = 0;
   rows.forEach(({ tax }, j) => void (ofTax += tax * y[j]!));

@@ -35,7 +35,7 @@ export function createPriceSystem(
   const reach = new Float64Array(q * k); // B' R C, by column
   const gram = new Float64Array(q * q);
   const counted = new Int32Array(n).fill(-1);
-  const own = new Float64Array(q);
+  const coefficients = new Float64Array(q);
   const matrix = new Float64Array(order * order);
 
   /** Adds (`way` 1) or removes (-1) the contribution of a security whose trade j is partial. */
@@ -46,15 +46,15 @@ export function createPriceSystem(
       const value = response * loadings[position + f]!;
       for (let g = 0; g <= f; g++) products[f * k + g]! += value * loadings[position + g]!;
     }
-    own[0] = sign[j]! * short[j]!;
-    own[1] = sign[j]! * long[j]!;
-    own[2] = sign[j]! * cost[j]!;
-    for (let c = FUNCTIONAL_COUNT; c < q; c++) own[c] = distinct[c - FUNCTIONAL_COUNT]![i]!;
+    coefficients[0] = sign[j]! * short[j]!;
+    coefficients[1] = sign[j]! * long[j]!;
+    coefficients[2] = sign[j]! * cost[j]!;
+    for (let c = FUNCTIONAL_COUNT; c < q; c++) coefficients[c] = distinct[c - FUNCTIONAL_COUNT]![i]!;
     for (let c = 0; c < q; c++) {
-      if (own[c] === 0) continue;
-      const value = response * own[c]!;
+      if (coefficients[c] === 0) continue;
+      const value = response * coefficients[c]!;
       for (let f = 0; f < k; f++) reach[c * k + f]! += value * loadings[position + f]!;
-      for (let d = 0; d <= c; d++) gram[c * q + d]! += value * own[d]!;
+      for (let d = 0; d <= c; d++) gram[c * q + d]! += value * coefficients[d]!;
     }
   }
 

@@ -95,19 +95,19 @@ export function invertBlocks(
       gram[8]! += q * c * c;
     }
     const left = 1 / (1 + curvature[i]! * total);
-    const own = curvature[i]! * left;
+    const shrinkage = curvature[i]! * left;
     sums[i] = total;
-    shrink[i] = own;
+    shrink[i] = shrinkage;
     response[i] = total * left;
     reach[3 * i] = r0 * left;
     reach[3 * i + 1] = r1 * left;
     reach[3 * i + 2] = r2 * left;
-    gram[0]! -= own * r0 * r0;
-    gram[3]! -= own * r1 * r0;
-    gram[4]! -= own * r1 * r1;
-    gram[6]! -= own * r2 * r0;
-    gram[7]! -= own * r2 * r1;
-    gram[8]! -= own * r2 * r2;
+    gram[0]! -= shrinkage * r0 * r0;
+    gram[3]! -= shrinkage * r1 * r0;
+    gram[4]! -= shrinkage * r1 * r1;
+    gram[6]! -= shrinkage * r2 * r0;
+    gram[7]! -= shrinkage * r2 * r1;
+    gram[8]! -= shrinkage * r2 * r2;
   }
   gram[1] = gram[3]!;
   gram[2] = gram[6]!;
@@ -154,13 +154,13 @@ export function fillRowBlock(matrices: ReducedMatrices, slack: Float64Array): vo
         e * (a * gram[3]! + b * gram[4]! + c * gram[5]!) +
         g * (a * gram[6]! + b * gram[7]! + c * gram[8]!);
       const weights = rowWeights[h];
-      const own = rowWeights[j];
+      const weightsOfRow = rowWeights[j];
       // Computes R_j K^-1 R_h' from four products: the weights of h with all of row j, and the functionals of h with
       // row j.
       if (weights) for (let i = 0; i < n; i++) value += weights[i]! * rowReach[j * n + i]!;
-      if (own)
+      if (weightsOfRow)
         for (let i = 0; i < n; i++)
-          value += own[i]! * (d * reach[3 * i]! + e * reach[3 * i + 1]! + g * reach[3 * i + 2]!);
+          value += weightsOfRow[i]! * (d * reach[3 * i]! + e * reach[3 * i + 1]! + g * reach[3 * i + 2]!);
       matrix[row + k + h] = value;
     }
     matrix[row + k + j]! += slack[j]!;

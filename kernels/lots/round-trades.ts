@@ -73,8 +73,8 @@ function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): v
       let [best, gain] = [net[i]!, -Infinity];
       const count = moves.list(i, net[i]!);
       for (let position = 0; position < count; position++) {
-        const own = merit.gain(i, moves.found[position]!);
-        if (own > gain) [best, gain] = [moves.found[position]!, own];
+        const moveGain = merit.gain(i, moves.found[position]!);
+        if (moveGain > gain) [best, gain] = [moves.found[position]!, moveGain];
       }
       gains[i] = gain;
       if (!(gain > MOVE_GAIN_MIN)) continue;

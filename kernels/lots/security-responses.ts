@@ -35,7 +35,7 @@ export interface SecurityResponses {
  * @source Rockafellar (1970), Convex Analysis, section 30: the dual of a separable problem
  */
 export function createResponses(
-  { n, held, target, specific, aversion, lower, upper, isOrdered }: AccountProgram,
+  { n, heldWeights, target, specific, aversion, lower, upper, isOrdered }: AccountProgram,
   { count, start, sign, size, short, long, cost }: RelaxedTrades,
 ): SecurityResponses {
   const traded = new Float64Array(count);
@@ -46,7 +46,7 @@ export function createResponses(
   const marginal = new Float64Array(count);
   /** Trades of each security in increasing order of weight: sales backwards, then the purchase. */
   const order = Int32Array.from({ length: count }, (_, j) => j);
-  const lowest = held.slice();
+  const lowest = heldWeights.slice();
   for (let i = 0; i < n; i++) {
     let end = start[i]!;
     for (; end < start[i + 1]! && sign[end]! < 0; end++) lowest[i]! -= size[end]!;
@@ -57,9 +57,9 @@ export function createResponses(
   function sort(from: number, end: number): void {
     for (let position = from + 1; position < end; position++) {
       const j = order[position]!;
-      const own = marginal[j]!;
+      const price = marginal[j]!;
       let place = position;
-      for (; place > from && marginal[order[place - 1]!]! > own; place--) order[place] = order[place - 1]!;
+      for (; place > from && marginal[order[place - 1]!]! > price; place--) order[place] = order[place - 1]!;
       order[place] = j;
     }
   }

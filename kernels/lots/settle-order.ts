@@ -90,7 +90,7 @@ export function settleOrder(
     const answer = solveByPrices(form, options) ?? solveRelaxation(form, options);
     if (answer.status === 'stalled') isPartial = true;
     steps += answer.steps;
-    const net = answer.weights.map((weight, i) => weight - program.held[i]!);
+    const net = answer.weights.map((weight, i) => weight - program.heldWeights[i]!);
     return { multipliers: answer.multipliers, net, isPartial };
   }
 
@@ -107,7 +107,7 @@ export function settleOrder(
     const trades = relaxTrades(reduced, prices, either);
     const createPoint = ({ weights, multipliers }: IntermediateSolution): StartingSolution => ({
       multipliers,
-      net: weights.map((weight, i) => weight - reduced.held[i]! + ownSettledTrades.net[i]!),
+      net: weights.map((weight, i) => weight - reduced.heldWeights[i]! + ownSettledTrades.net[i]!),
     });
     let isPartial = false;
     const isEnough = (partial: IntermediateSolution): boolean => {
@@ -129,7 +129,7 @@ export function settleOrder(
   }
 
   let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
-  let found: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
+  let bestCandidate: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
   let suggested: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let before = Infinity;
@@ -143,26 +143,26 @@ export function settleOrder(
         program,
         createTrades(program, solution.net, computeGainPrices(solution.multipliers)),
       );
-      if (found === undefined || ownCandidate.merit < found.merit)
-        found = { ...ownCandidate, net: solution.net, at: solution.multipliers };
+      if (bestCandidate === undefined || ownCandidate.merit < bestCandidate.merit)
+        bestCandidate = { ...ownCandidate, net: solution.net, at: solution.multipliers };
     }
-    if (found !== undefined) {
-      const gap = found.merit - best.bound;
+    if (bestCandidate !== undefined) {
+      const gap = bestCandidate.merit - best.bound;
       const isEnough = sinceHulls > 1 && (gap < ACCEPTED_GAP || gap > GAP_RATIO_MAX * before);
       if (gap < GAP_TOLERANCE || best.bound > incumbent) break;
       before = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
         if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
-        solution = solveHulls({ net: found.net, multipliers: best.multipliers });
+        solution = solveHulls({ net: bestCandidate.net, multipliers: best.multipliers });
         [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
         continue;
       }
     }
     // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
-    const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > VIOLATION_MAX);
+    const isWanted = hulls > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
     solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
-  const [candidate, { bound }] = [found, best];
+  const [candidate, { bound }] = [bestCandidate, best];
 
   function permit(): Candidate {
     const { unit, minimumTrade } = program;
@@ -255,7 +255,7 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
  * variance is exact.
  */
 function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
-  const { n, k, loadings, specific, target, held } = program;
+  const { n, k, loadings, specific, target, heldWeights } = program;
   const { rows: prices, short, long, cost } = computePrices(rows, multipliers, program.taxWeight);
   const averseness = program.aversion + multipliers.variance;
   const slopes = new Float64Array(n);
@@ -263,7 +263,7 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
     if (weights !== null) for (let i = 0; i < n; i++) slopes[i]! += prices[j]! * weights[i]!;
   });
   const net = from.slice();
-  const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
+  const active = Float64Array.from(net, (trade, i) => heldWeights[i]! + trade - target[i]!);
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
   for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > TRADE_CHANGE_MAX; pass++) {
     most = 0;

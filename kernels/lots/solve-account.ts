@@ -33,7 +33,7 @@ export interface AccountSolution {
   /** Smallest bound of all sides. */
   readonly bound: number;
   /** Index of the certificate for the side of the trades. */
-  readonly own: number;
+  readonly certificateIndex: number;
   readonly steps: number;
   readonly nodes: number;
 }
@@ -99,7 +99,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     settled.push({ candidate: settledSide.candidate, permit: settledSide.permit, at: certificates.length - 1 });
     if (best === undefined || settledSide.candidate.merit < best.merit) best = settledSide.candidate;
   }
-  let { answer, at: own } = selectBest(settled);
+  let { answer, at: certificateIndex } = selectBest(settled);
   shareCertificates(program, certificates, answer.merit);
   let visited = 0;
   const bounds = certificates.map(({ bound }) => bound);
@@ -117,7 +117,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     figures,
     certificates: certificates.map((certificate, position) => ({ ...certificate, bound: bounds[position]! })),
     bound: Math.min(...bounds),
-    own,
+    certificateIndex,
     steps,
     nodes: visited,
   };
@@ -195,10 +195,10 @@ function listPossibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgra
   });
   const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
   // If long-term gains can have only one sign, the other side reduces to L = 0, which this side includes.
-  const found = sides.map((_, position) => position).filter((position) => possible[position]);
-  if (found.length === 2 && least >= 0) return [0];
-  if (found.length === 2 && most <= 0) return [1];
-  return found;
+  const possibleSides = sides.map((_, position) => position).filter((position) => possible[position]);
+  if (possibleSides.length === 2 && least >= 0) return [0];
+  if (possibleSides.length === 2 && most <= 0) return [1];
+  return possibleSides;
 }
 
 /**
@@ -206,20 +206,21 @@ function listPossibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgra
  * security after another. Accounts with few securities at a loss have the widest gaps.
  */
 function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number) {
-  const found = solveSide(program, side, incumbent);
-  const { candidate } = found;
-  if (Math.min(candidate.merit, incumbent) - found.bound < GAP_ROUNDED) return { ...found, permit: () => candidate };
-  const start = { net: computeNetTrades(program, candidate.figures), multipliers: found.multipliers };
-  const again = settleOrder(program, side, { start, incumbent });
-  const isTighter = again.bound > found.bound;
-  const otherCandidate = again.candidate.merit < candidate.merit ? again.permit() : candidate;
+  const sideSolution = solveSide(program, side, incumbent);
+  const { candidate } = sideSolution;
+  if (Math.min(candidate.merit, incumbent) - sideSolution.bound < GAP_ROUNDED)
+    return { ...sideSolution, permit: () => candidate };
+  const start = { net: computeNetTrades(program, candidate.figures), multipliers: sideSolution.multipliers };
+  const resolvedSide = settleOrder(program, side, { start, incumbent });
+  const isTighter = resolvedSide.bound > sideSolution.bound;
+  const otherCandidate = resolvedSide.candidate.merit < candidate.merit ? resolvedSide.permit() : candidate;
   const better = otherCandidate.merit < candidate.merit ? otherCandidate : candidate;
   return {
     candidate: better,
     permit: () => better,
-    bound: isTighter ? again.bound : found.bound,
-    multipliers: isTighter ? again.multipliers : found.multipliers,
-    steps: found.steps + again.steps,
+    bound: isTighter ? resolvedSide.bound : sideSolution.bound,
+    multipliers: isTighter ? resolvedSide.multipliers : sideSolution.multipliers,
+    steps: sideSolution.steps + resolvedSide.steps,
   };
 }
 
@@ -233,8 +234,8 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const offered = listOfferedLots(program, prices);
   let steps = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const { trades, answer, steps: taken } = solveOffered(program, { side, rows, prices, decided, offered });
-    steps += taken;
+    const { trades, answer, steps: solveSteps } = solveOffered(program, { side, rows, prices, decided, offered });
+    steps += solveSteps;
     const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers);
     if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
     prices = computePricesAt(program, side, answer.multipliers);
@@ -286,13 +287,13 @@ interface RelaxedSolution {
  * decisions
  */
 function decide(
-  { n, held }: AccountProgram,
+  { n, heldWeights }: AccountProgram,
   { trades, answer, suggested }: RelaxedSolution,
   decided: Int8Array,
 ): boolean {
   let isChanged = false;
   for (let i = 0; i < n; i++) {
-    const net = answer.weights[i]! - held[i]!;
+    const net = answer.weights[i]! - heldWeights[i]!;
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
     const way = wish > 0 ? BUYS_ONLY : wish < 0 ? SELLS_ONLY : (decided[i] as number);
@@ -334,8 +335,8 @@ function roundToCandidate(
   return createCandidate(program, createTrades(program, net, prices));
 }
 
-const computeNetTrades = ({ held }: AccountProgram, { weights }: { readonly weights: Float64Array }): Float64Array =>
-  weights.map((weight, i) => weight - held[i]!);
+const computeNetTrades = ({ heldWeights }: AccountProgram, { weights }: Pick<TradeFigures, 'weights'>): Float64Array =>
+  weights.map((weight, i) => weight - heldWeights[i]!);
 
 function clearRounding({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
   const bought = new Float64Array(n);

@@ -32,7 +32,7 @@ export const VIOLATION_MAX = 1e-7;
  * @source Grinold & Kahn (2000), Active Portfolio Management, 2nd ed., chapter 3
  */
 export function computeFigures(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
-  const { n, k, held, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
+  const { n, k, heldWeights, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
   const weights = new Float64Array(n);
   const active = new Float64Array(n);
   let short = program.fixedShort;
@@ -40,7 +40,7 @@ export function computeFigures(program: AccountProgram, { bought, sold }: Accoun
   let cost = 0;
   let variance = 0;
   for (let i = 0; i < n; i++) {
-    let [weight, traded] = [held[i]! + bought[i]!, bought[i]!];
+    let [weight, traded] = [heldWeights[i]! + bought[i]!, bought[i]!];
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
       weight -= sold[l]!;
       traded += sold[l]!;

@@ -36,8 +36,8 @@ export interface TradeState {
 
 /** Creates the state of net trades. @param net  updated by moves */
 export function createTradeState(program: AccountProgram, net: Float64Array, prices: GainPrices): TradeState {
-  const { n, k, loadings, specific, target, held, rows, costRate } = program;
-  const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
+  const { n, k, loadings, specific, target, heldWeights, rows, costRate } = program;
+  const active = Float64Array.from(net, (trade, i) => heldWeights[i]! + trade - target[i]!);
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
   const state: TradeState = {
     program,
@@ -59,7 +59,7 @@ export function createTradeState(program: AccountProgram, net: Float64Array, pri
   };
   rows.forEach(({ weights, constant }, j) => {
     let value = constant;
-    if (weights !== null) for (let i = 0; i < n; i++) value += weights[i]! * (held[i]! + net[i]!);
+    if (weights !== null) for (let i = 0; i < n; i++) value += weights[i]! * (heldWeights[i]! + net[i]!);
     state.values[j] = value;
   });
   for (let i = 0; i < n; i++) {
@@ -92,8 +92,8 @@ export function realise({ program, orders, realised }: TradeState, i: number, tr
 
 /** Returns the violation of the bounds of a weight after a change. */
 export function measureExcess({ program, net }: TradeState, i: number, change: number): number {
-  const { held, lower, upper } = program;
-  const weight = held[i]! + net[i]! + change;
+  const { heldWeights, lower, upper } = program;
+  const weight = heldWeights[i]! + net[i]! + change;
   return Math.max(0, lower[i]! - weight, weight - upper[i]!);
 }
 
@@ -109,9 +109,9 @@ export function computeVarianceSlope({ program, active, exposures }: TradeState,
 export function computeObjective(state: TradeState, i: number, change: number, j: number, other: number): number {
   const { program, values, rowPrices, variancePrice, isStrict, sums } = state;
   const { rows, sides, aversion, taxWeight, varianceLimit } = program;
-  const spent = state.cost + sums.spent;
+  const costTotal = state.cost + sums.spent;
   const [s, l, v] = [state.short + sums.short, state.long + sums.long, state.variance + sums.variance];
-  let objective = aversion * v + spent + taxWeight * computeTax(sides, s, l);
+  let objective = aversion * v + costTotal + taxWeight * computeTax(sides, s, l);
   let { violated } = sums;
   if (v > varianceLimit) {
     if (isStrict) violated += Math.sqrt(v) - Math.sqrt(varianceLimit);
@@ -119,7 +119,7 @@ export function computeObjective(state: TradeState, i: number, change: number, j
   }
   for (let r = 0; r < values.length; r++) {
     const row = rows[r]!;
-    let value = values[r]! + row.short * s + row.long * l + row.cost * spent;
+    let value = values[r]! + row.short * s + row.long * l + row.cost * costTotal;
     if (row.weights !== null) value += row.weights[i]! * change + row.weights[j]! * other;
     if (!(value > 0)) continue;
     if (row.penalty < Infinity) objective += row.penalty * value;

@@ -12,20 +12,20 @@ export interface SystemCalls {
   /** Reserves space in a file; returns 0 or an error number. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
   /** Advises the system about the use of pages; returns 0 on success. */
-  readonly advise: (at: number, bytes: number, advice: number) => number;
+  readonly advise: (address: number, bytes: number, advice: number) => number;
   /** Maps a file over memory. */
-  readonly map: (at: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
+  readonly map: (address: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
   /**
-   * Creates another mapping of the file pages that are mapped at an address (`held` 0); returns -1 if the pages belong
+   * Creates another mapping of the file pages that are mapped at an address (`heldBytes` 0); returns -1 if the pages belong
    * to no file.
    */
-  readonly mapAgain: (at: number, held: number, bytes: number, kind: number) => number;
+  readonly mapAgain: (address: number, heldBytes: number, bytes: number, kind: number) => number;
   /** Removes a mapping; returns 0 on success. */
-  readonly unmap: (at: number, bytes: number) => number;
+  readonly unmap: (address: number, bytes: number) => number;
   /** Copies bytes from an address. */
   readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
-  /** Returns freed memory to the system except for `kept` bytes; absent if the library does not support it. */
-  readonly trim?: (kept: number) => number;
+  /** Returns freed memory to the system except for `keptBytes` bytes; absent if the library does not support it. */
+  readonly trim?: (keptBytes: number) => number;
 }
 
 let calls: SystemCalls | null | undefined;

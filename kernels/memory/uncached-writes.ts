@@ -59,18 +59,18 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
    */
   function writeSectors(file: number, bytes: Uint8Array, position: number): number {
     const began = performance.now();
-    let done = 0;
+    let writtenBytes = 0;
     try {
-      while (done < bytes.length && done % SECTOR_BYTES === 0)
-        done += writeSync(file, bytes, done, bytes.length - done, position + done);
+      while (writtenBytes < bytes.length && writtenBytes % SECTOR_BYTES === 0)
+        writtenBytes += writeSync(file, bytes, writtenBytes, bytes.length - writtenBytes, position + writtenBytes);
     } catch (fault) {
       if ((fault as NodeJS.ErrnoException).code !== 'EINVAL') throw fault;
       close();
     }
-    speed.bytes += done;
+    speed.bytes += writtenBytes;
     speed.seconds += (performance.now() - began) / 1000;
     if (speed.bytes > SPEED_SAMPLE_BYTES && speed.bytes < DISK_BYTES_A_SECOND_MIN * speed.seconds) close();
-    return done;
+    return writtenBytes;
   }
 
   return {
@@ -84,12 +84,14 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
       const inFile = offset - pages.before;
       const head = Math.max(-inFile, computeRemainder(-inFile, SECTOR_BYTES));
       const end = Math.min(bytes.length, pages.bytes - inFile);
-      const whole = end - head - computeRemainder(inFile + end, SECTOR_BYTES);
-      const done =
-        file === undefined || whole <= 0 ? 0 : writeSectors(file, bytes.subarray(head, head + whole), inFile + head);
-      if (done === 0) return writeInto(memory, offset, bytes);
+      const sectorBytes = end - head - computeRemainder(inFile + end, SECTOR_BYTES);
+      const writtenBytes =
+        file === undefined || sectorBytes <= 0
+          ? 0
+          : writeSectors(file, bytes.subarray(head, head + sectorBytes), inFile + head);
+      if (writtenBytes === 0) return writeInto(memory, offset, bytes);
       writeInto(memory, offset, bytes.subarray(0, head));
-      writeInto(memory, offset + head + done, bytes.subarray(head + done));
+      writeInto(memory, offset + head + writtenBytes, bytes.subarray(head + writtenBytes));
     },
     close,
   };

@@ -256,7 +256,7 @@ function findEigenvaluesByRows(
     const products = engine.allocate(observations * observations);
     engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, products);
     const { largest } = findEigenvalues(engine, products, observations);
-    const shift = intensity === 0 ? 0 : scale * intensity * target.own[0]!;
+    const shift = intensity === 0 ? 0 : scale * intensity * target.addedVariances[0]!;
     return { smallest: shift, largest: scale * (1 - intensity) * largest + shift };
   });
 }

@@ -33,11 +33,11 @@ export function computeDecay(halfLife: number): number {
  * specified. Whole halvings come from the exponent, the fraction from its binary digits.
  */
 function computePowerOfHalf(x: number): number {
-  const whole = Math.floor(x);
-  if (whole > 1074) return 0;
+  const halvings = Math.floor(x);
+  if (halvings > 1074) return 0;
   let result = 1;
-  for (let k = 0; k < whole; k++) result *= 0.5;
-  let fraction = x - whole;
+  for (let k = 0; k < halvings; k++) result *= 0.5;
+  let fraction = x - halvings;
   let root = 0.5;
   while (fraction > 0) {
     root = Math.sqrt(root);

@@ -27,13 +27,13 @@ export interface Distances {
  * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), appendix B.
  */
 export function measureTargetDistances(covariance: Float64Array, target: Target): Distances {
-  const assets = target.own.length;
+  const assets = target.addedVariances.length;
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
   let frobenius2 = 0;
   let gamma = 0;
   for (let i = 0; i < assets; i++) {
     const common = target.common * target.scale[i]!;
-    const own = covariance[i * assets + i]!;
+    const variance = covariance[i * assets + i]!;
     let squares = 0;
     let gaps = 0;
     for (let j = i + 1; j < assets; j++) {
@@ -44,8 +44,8 @@ export function measureTargetDistances(covariance: Float64Array, target: Target)
     }
     // The diagonal of a constant-correlation target equals that of S by definition. It is excluded, so that rounding
     // does not add to the distance.
-    const ownGap = target.kind === 'scaled_identity' ? target.own[i]! - own : 0;
-    frobenius2 += own * own + 2 * squares;
+    const ownGap = target.kind === 'scaled_identity' ? target.addedVariances[i]! - variance : 0;
+    frobenius2 += variance * variance + 2 * squares;
     gamma += ownGap * ownGap + 2 * gaps;
   }
   return { frobenius2, gamma };
@@ -73,7 +73,7 @@ export function computeLedoitWolfIntensity(
   distances: Distances,
   weights: { readonly rowFactors: Float64Array; readonly dispersion: number },
 ): number {
-  const assets = target.own.length;
+  const assets = target.addedVariances.length;
   const { rowFactors, dispersion } = weights;
   assert(
     panel.length === assets * rowFactors.length,

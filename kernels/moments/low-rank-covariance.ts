@@ -81,8 +81,11 @@ export function estimateLowRankCovariance(
     computeSampleMoments(engine, panel, demeaned.variances),
   );
   const target = createTarget(shrinkage.target, variances, correlation);
-  const given = shrinkage.intensity;
-  assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
+  const fixedIntensity = shrinkage.intensity;
+  assert(
+    fixedIntensity === null || (fixedIntensity >= 0 && fixedIntensity <= 1),
+    `intensity: ${fixedIntensity}, outside [0, 1]`,
+  );
   const estimateByData = () =>
     computeLedoitWolfIntensity(
       panel,
@@ -90,7 +93,8 @@ export function estimateLowRankCovariance(
       computeDistances(engine, { panel, observations, target, variances }),
       demeaned,
     );
-  const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : estimateByData());
+  const intensity =
+    fixedIntensity ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : estimateByData());
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
 }
 
@@ -128,7 +132,7 @@ export function multiplyLowRank(
   const pull = scale * intensity;
   const common = target.common * along;
   for (let i = 0; i < assets; i++)
-    out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.own[i]! * v[i]!);
+    out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.addedVariances[i]! * v[i]!);
 }
 
 /**
@@ -155,7 +159,7 @@ export function expandCovariance(
   for (let i = 0; i < assets; i++) {
     const row = i * assets;
     const common = pull * target.common * target.scale[i]!;
-    out[row + i] = keep * out[row + i]! + common * target.scale[i]! + pull * target.own[i]!;
+    out[row + i] = keep * out[row + i]! + common * target.scale[i]! + pull * target.addedVariances[i]!;
     for (let j = i + 1; j < assets; j++) out[row + j] = keep * out[row + j]! + common * target.scale[j]!;
   }
   mirrorUpper(out, assets);
@@ -181,7 +185,7 @@ type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' 
 
 /** Computes |S|^2 and |F - S|^2 from the smaller of X'X and XX', whose squared entries have equal sums. */
 function computeDistances(engine: PanelEngine, moments: PanelMoments): Distances {
-  const assets = moments.target.own.length;
+  const assets = moments.target.addedVariances.length;
   if (moments.observations < assets) {
     const byRows = computeDistancesByRows(engine, moments);
     if (byRows.gamma > CANCELLED_RATIO * byRows.frobenius2) return byRows;
@@ -200,7 +204,7 @@ function computeDistancesByRows(
   return engine.scope(() => {
     const gram = engine.allocate(observations * observations);
     engine.gemm(
-      { rows: observations, inner: target.own.length, columns: observations, transposeB: true },
+      { rows: observations, inner: target.addedVariances.length, columns: observations, transposeB: true },
       panel,
       panel,
       gram,
@@ -216,7 +220,7 @@ function computeDistancesByGram(
   target: Target,
   variances: Float64Array,
 ): Distances {
-  const assets = target.own.length;
+  const assets = target.addedVariances.length;
   let frobenius2 = 0;
   for (let k = 0; k < gram.length; k++) frobenius2 += gram[k]! * gram[k]!;
   let along = 0; // s'Ss
@@ -231,9 +235,9 @@ function computeDistancesByGram(
   let ownSample = 0;
   for (let i = 0; i < assets; i++) {
     length2 += target.scale[i]! ** 2;
-    ownOwn += target.own[i]! ** 2;
-    ownCommon += target.own[i]! * target.scale[i]! ** 2;
-    ownSample += target.own[i]! * variances[i]!;
+    ownOwn += target.addedVariances[i]! ** 2;
+    ownCommon += target.addedVariances[i]! * target.scale[i]! ** 2;
+    ownSample += target.addedVariances[i]! * variances[i]!;
   }
   const targetNorm2 = target.common ** 2 * length2 ** 2 + 2 * target.common * ownCommon + ownOwn;
   return { frobenius2, gamma: Math.max(0, targetNorm2 - 2 * (target.common * along + ownSample) + frobenius2) };

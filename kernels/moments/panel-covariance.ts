@@ -16,8 +16,8 @@ export interface PanelCovariance {
   readonly common: number;
   /** s, [assets]. */
   readonly scale: Float64Array;
-  /** Diagonal term `own`, [assets]. */
-  readonly own: Float64Array;
+  /** Diagonal term `addedVariances`, [assets]. */
+  readonly addedVariances: Float64Array;
 }
 
 /** Returns a low-rank covariance in terms of its panel. */
@@ -29,7 +29,7 @@ export function createPanelCovariance({ panel, assets, intensity, target, scale 
     keep: scale * (1 - intensity),
     common: pull * target.common,
     scale: target.scale,
-    own: target.own.map((value) => pull * value),
+    addedVariances: target.addedVariances.map((value) => pull * value),
   };
 }
 
@@ -98,7 +98,7 @@ interface Block {
 
 /** Writes the entries of a block of products that are on or above the diagonal. */
 function placeEntries(
-  { assets, keep, common, scale, own }: PanelCovariance,
+  { assets, keep, common, scale, addedVariances }: PanelCovariance,
   { from, to, first, end }: Block,
   products: Float64Array,
   out: Float64Array,
@@ -107,7 +107,7 @@ function placeEntries(
     const position = countTriangleEntries(assets, from, i) - i;
     const product = (i - from) * (end - first) - first;
     const pull = common * scale[i]!;
-    if (i >= first) out[position + i] = keep * products[product + i]! + pull * scale[i]! + own[i]!;
+    if (i >= first) out[position + i] = keep * products[product + i]! + pull * scale[i]! + addedVariances[i]!;
     for (let j = Math.max(first, i + 1); j < end; j++)
       out[position + j] = keep * products[product + j]! + pull * scale[j]!;
   }
@@ -117,8 +117,13 @@ function placeEntries(
  * Returns standard deviations: square roots of the diagonal of a covariance.
  * @param squares  sums of squares of the panel's columns, [assets]
  */
-export function computeDeviations({ keep, common, scale, own }: PanelCovariance, squares: Float64Array): Float64Array {
-  return squares.map((square, i) => Math.sqrt(Math.max(0, keep * square + common * scale[i]! * scale[i]! + own[i]!)));
+export function computeDeviations(
+  { keep, common, scale, addedVariances }: PanelCovariance,
+  squares: Float64Array,
+): Float64Array {
+  return squares.map((square, i) =>
+    Math.sqrt(Math.max(0, keep * square + common * scale[i]! * scale[i]! + addedVariances[i]!)),
+  );
 }
 
 /**

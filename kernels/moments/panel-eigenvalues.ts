@@ -53,10 +53,10 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
       const v = vectors.subarray(step * n, (step + 1) * n);
       multiply(engine, { ...covariance, panel: x }, v, w, projected);
       diagonal[step] = computeDotProduct(w, v);
-      const known = vectors.subarray(0, (step + 1) * n);
+      const earlierVectors = vectors.subarray(0, (step + 1) * n);
       for (let pass = 0; pass < 2; pass++) {
-        engine.gemv(known, w, along.subarray(0, step + 1));
-        engine.gemvTransposed(known, along.subarray(0, step + 1), removed);
+        engine.gemv(earlierVectors, w, along.subarray(0, step + 1));
+        engine.gemvTransposed(earlierVectors, along.subarray(0, step + 1), removed);
         for (let i = 0; i < n; i++) w[i]! -= removed[i]!;
       }
       const length = Math.sqrt(computeDotProduct(w, w));
@@ -85,7 +85,7 @@ function fillStartVector(out: Float64Array): void {
 /** Multiplies a covariance by a vector. @param projected  scratch, [rows] */
 function multiply(
   engine: Pick<Engine, 'gemv' | 'gemvTransposed'>,
-  { panel, keep, common, scale, own }: PanelCovariance,
+  { panel, keep, common, scale, addedVariances }: PanelCovariance,
   v: Float64Array,
   out: Float64Array,
   projected: Float64Array,
@@ -93,7 +93,7 @@ function multiply(
   engine.gemv(panel, v, projected);
   engine.gemvTransposed(panel, projected, out);
   const along = common * computeDotProduct(scale, v);
-  for (let i = 0; i < v.length; i++) out[i] = keep * out[i]! + along * scale[i]! + own[i]! * v[i]!;
+  for (let i = 0; i < v.length; i++) out[i] = keep * out[i]! + along * scale[i]! + addedVariances[i]! * v[i]!;
 }
 
 function computeDotProduct(a: Float64Array, b: Float64Array): number {
@@ -112,9 +112,9 @@ function findTridiagonalRange(
   off: Float64Array,
 ): EigenvalueRange & { readonly ends: number } {
   const m = diagonal.length;
-  const found = computeTridiagonalEigenpairs(engine, diagonal, off);
-  if (found === undefined) throw new Error('the panel has entries that are not finite');
-  const { values, vectors } = found;
+  const eigenpairs = computeTridiagonalEigenpairs(engine, diagonal, off);
+  if (eigenpairs === undefined) throw new Error('the panel has entries that are not finite');
+  const { values, vectors } = eigenpairs;
   const ends = Math.max(Math.abs(vectors[m - 1]!), Math.abs(vectors[m * m - 1]!));
   return { smallest: values[0]!, largest: values[m - 1]!, ends };
 }

@@ -35,12 +35,12 @@ export function computePrincipalComponents(
   const rows = panel.length / columns;
   assert(columns >= 1 && Number.isInteger(rows), `panel: ${panel.length} values over ${columns} columns`);
   assert(count >= 0 && count <= columns, `count: ${count} of ${columns} columns`);
-  const byRows = rows < columns;
-  const n = byRows ? rows : columns;
+  const isByRows = rows < columns;
+  const n = isByRows ? rows : columns;
   const result = { values: new Float64Array(count), vectors: new Float64Array(count * columns) };
   engine.scope(() => {
     const products = engine.allocate(n * n);
-    if (byRows) engine.gemm({ rows: n, inner: columns, columns: n, transposeB: true }, panel, panel, products);
+    if (isByRows) engine.gemm({ rows: n, inner: columns, columns: n, transposeB: true }, panel, panel, products);
     else engine.symmetricRankK(panel, columns, products);
     const match = Math.min(count, n);
     const values = engine.allocate(match);
@@ -53,7 +53,7 @@ export function computePrincipalComponents(
       if (!(values[from]! > NEGLIGIBLE_RATIO * largest)) break;
       result.values[k] = values[from]!;
       const row = result.vectors.subarray(k * columns, (k + 1) * columns);
-      if (byRows) project(engine, panel, vectors.subarray(from * n, (from + 1) * n), row);
+      if (isByRows) project(engine, panel, vectors.subarray(from * n, (from + 1) * n), row);
       else row.set(vectors.subarray(from * n, (from + 1) * n));
       orientRow(result.vectors, k * columns, columns);
     }

@@ -152,7 +152,7 @@ function computeMoments({ origin, sums, products, means, covariance }: State, wi
 }
 
 /** Fills both triangles by a function of the positions in the upper triangle. */
-function fill(out: Float64Array, columns: number, value: (at: number, i: number, j: number) => number): void {
+function fill(out: Float64Array, columns: number, value: (entry: number, i: number, j: number) => number): void {
   for (let i = 0; i < columns; i++) {
     for (let j = i; j < columns; j++) out[i * columns + j] = out[j * columns + i] = value(i * columns + j, i, j);
   }

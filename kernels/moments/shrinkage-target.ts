@@ -12,7 +12,7 @@ export interface Target {
   readonly kind: ShrinkageTarget;
   readonly common: number;
   readonly scale: Float64Array;
-  readonly own: Float64Array;
+  readonly addedVariances: Float64Array;
 }
 
 /**
@@ -104,14 +104,14 @@ export function createTarget(target: ShrinkageTarget, variances: Float64Array, c
       kind: target,
       common: 0,
       scale: new Float64Array(variances.length),
-      own: new Float64Array(variances.length).fill(mean),
+      addedVariances: new Float64Array(variances.length).fill(mean),
     };
   }
   return {
     kind: target,
     common: correlation,
     scale: variances.map(Math.sqrt),
-    own: variances.map((variance) => (1 - correlation) * variance),
+    addedVariances: variances.map((variance) => (1 - correlation) * variance),
   };
 }
 
@@ -128,18 +128,18 @@ export function createTarget(target: ShrinkageTarget, variances: Float64Array, c
  * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), eq. 2.
  */
 export function shrink(covariance: Float64Array, target: Target, intensity: number, scale: number): void {
-  const assets = target.own.length;
+  const assets = target.addedVariances.length;
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
   assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
   for (let i = 0; i < assets; i++) shrinkRow(covariance, i, target, intensity, scale);
 }
 
 function shrinkRow(covariance: Float64Array, i: number, target: Target, intensity: number, scale: number): void {
-  const assets = target.own.length;
+  const assets = target.addedVariances.length;
   const row = i * assets;
   const keep = 1 - intensity;
   const common = target.common * target.scale[i]!;
-  const variance = target.common * (target.scale[i]! * target.scale[i]!) + target.own[i]!;
+  const variance = target.common * (target.scale[i]! * target.scale[i]!) + target.addedVariances[i]!;
   covariance[row + i] = scale * (intensity * variance + keep * covariance[row + i]!);
   for (let j = i + 1; j < assets; j++) {
     const value = scale * (intensity * (common * target.scale[j]!) + keep * covariance[row + j]!);

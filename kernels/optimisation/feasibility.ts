@@ -162,7 +162,7 @@ function computeTotalViolation({ n, rows, kinks }: Program, x: Float64Array): nu
 }
 
 function findLargestEntry(values: Float64Array, from: number, count: number): number {
-  let found = 0;
-  for (let i = from; i < from + count; i++) found = Math.max(found, Math.abs(values[i]!));
-  return found;
+  let largest = 0;
+  for (let i = from; i < from + count; i++) largest = Math.max(largest, Math.abs(values[i]!));
+  return largest;
 }

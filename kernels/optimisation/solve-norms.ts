@@ -105,8 +105,8 @@ export function solveWithNorms(
   const close = findRoot(solveAtPrice, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
-  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
-  if (ended !== undefined) return ended;
+  const finished = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
+  if (finished !== undefined) return finished;
   const closest = findRoot(solveAtPrice, close.price, RADIUS_DISTANCE_MIN);
   if (closest === undefined) return undefined;
   return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
@@ -143,7 +143,7 @@ interface PricedSolution {
  * the norm does not bind, and at a price that proves infeasibility.
  */
 function findRoot(
-  at: (price: number) => PricedSolution | undefined,
+  solveAtPrice: (price: number) => PricedSolution | undefined,
   guess: number,
   close: number,
 ): PricedSolution | undefined {
@@ -151,7 +151,7 @@ function findRoot(
   let high: PricedSolution | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
-    const tried = at(price);
+    const tried = solveAtPrice(price);
     if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
     const isEnd = tried.answer.status === 'infeasible' || (price === 0 && tried.excess <= 0);
     if (isEnd || Math.abs(tried.excess) <= close) return tried;
@@ -188,7 +188,7 @@ const PRICE_GROWTH_MAX = 1e3;
 
 /** Returns the norm with the largest violation relative to its radius; -1 if all are satisfied. */
 function findMostExceeded(program: Program, x: Float64Array): number {
-  let found = -1;
+  let worstNorm = -1;
   let worst = 0;
   program.norms.forEach((norm, q) => {
     const length = computeNormLength(program, norm, x);
@@ -196,10 +196,10 @@ function findMostExceeded(program: Program, x: Float64Array): number {
     const excess = length / norm.radius;
     if (excess > worst) {
       worst = excess;
-      found = q;
+      worstNorm = q;
     }
   });
-  return found;
+  return worstNorm;
 }
 
 /**

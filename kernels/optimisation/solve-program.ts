@@ -211,8 +211,8 @@ function solveFromNearby(
   if (beside === undefined || !beside.state.norms.includes(UPPER) || !matchesProgram(beside.state, program))
     return undefined;
   const { n, lower, upper } = program;
-  const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
-  if (moved > NEARBY_MOVED_FRACTION_MAX * n) return undefined;
+  const movedCount = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
+  if (movedCount > NEARBY_MOVED_FRACTION_MAX * n) return undefined;
   return solveFrom(program, curvatures, beside, { iterationsMax: NEARBY_ITERATIONS_MAX, nearby: true });
 }
 
@@ -222,7 +222,7 @@ function solveByPrices(
   tools: SolverTools,
   { follow, warm }: SolveOptions,
 ): ProgramResult | undefined {
-  let spent = 0;
+  let iterationsSpent = 0;
   return solveWithNorms(program, follow, {
     solve(priced, start) {
       const answer = solveProgram(priced, tools, {
@@ -231,7 +231,7 @@ function solveByPrices(
           start?.state ??
           (warm === undefined ? undefined : { ...warm, norms: warm.norms.slice(0, priced.norms.length) }),
       });
-      spent += answer.iterations;
+      iterationsSpent += answer.iterations;
       return answer;
     },
     finish(whole, { point, state }, iterationsMax = ACTIVE_SET_ITERATIONS) {
@@ -241,7 +241,7 @@ function solveByPrices(
         iterationsMax,
         nearby: true,
       });
-      const answer = createSolution(whole, activeState, iterate, spent + iterations, 'active-set');
+      const answer = createSolution(whole, activeState, iterate, iterationsSpent + iterations, 'active-set');
       return answer.status === 'solved' ? answer : undefined;
     },
   });
@@ -272,8 +272,8 @@ function solveFromEmpty(program: Program, tools: SolverTools): ProgramResult | u
 
 function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thorough' }: SolveOptions): ProgramResult {
   const { curvatures } = tools;
-  const grown = warm === undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
-  if (grown !== undefined) return grown;
+  const fromEmpty = warm === undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
+  if (fromEmpty !== undefined) return fromEmpty;
   const flat = warm === undefined && isFlat(program) ? solveScaled(program, curvatures, 0) : undefined;
   if (flat?.status === 'solved') return flat;
   const { answer: settledAnswer, iterations } = solveByStates(program, curvatures, warm, flat?.iterations ?? 0);

@@ -69,7 +69,7 @@ export function findBinQuantile(bins: LevelBins, counts: Uint32Array, t: number,
   let below = 0;
   let k = 0;
   while (k < row.length - 1 && below + row[k]! < rank) below += row[k++]!;
-  const here = row[k]!;
-  const inside = here > 0 ? (rank - below) / here : 0;
+  const binCount = row[k]!;
+  const inside = binCount > 0 ? (rank - below) / binCount : 0;
   return bins.low[t]! + (k + inside) / bins.scale[t]!;
 }

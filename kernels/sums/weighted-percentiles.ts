@@ -37,7 +37,7 @@ export function computeWeightedPercentiles(
 ): void {
   assertPercentiles(weightedValues, shares, out);
   const { values, weights, count } = weightedValues;
-  const held: number[] = [];
+  const positions: number[] = [];
   let [gross, covered, total, sum] = [0, 0, 0, 0];
   for (let i = 0; i < count; i++) {
     const weight = weights[i]!;
@@ -48,20 +48,20 @@ export function computeWeightedPercentiles(
     covered += Math.abs(weight);
     total += weight;
     sum += weight * value;
-    held.push(i);
+    positions.push(i);
   }
   out.fill(NaN);
   out[0] = total === 0 ? NaN : sum / total;
   out[1] = gross === 0 ? 0 : covered / gross;
-  held.sort((a, b) => (values[a]! < values[b]! ? -1 : values[a]! > values[b]! ? 1 : 0));
+  positions.sort((a, b) => (values[a]! < values[b]! ? -1 : values[a]! > values[b]! ? 1 : 0));
   let reached = 0;
   let share = 0;
-  for (const i of held) {
+  for (const i of positions) {
     reached += Math.abs(weights[i]!);
     while (share < shares.length && reached >= shares[share]! * covered * (1 - SLACK))
       out[AVERAGES + share++] = values[i]!;
   }
-  if (held.length > 0) out.fill(values[held.at(-1)!]!, AVERAGES + share);
+  if (positions.length > 0) out.fill(values[positions.at(-1)!]!, AVERAGES + share);
 }
 
 /**

@@ -20,8 +20,8 @@ const NATIVE_PRODUCTS: f64 = 16;
 const PIVOT_BYTES: usize = 128;
 
 export function choleskyScratch(n: i32): usize {
-  const own = EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>countPanels(n) * computePanelBytes(WIDTH);
-  return max(own, NATIVE_ROOM + <usize>n * (<usize>WIDTH << 3));
+  const blockedBytes = EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>countPanels(n) * computePanelBytes(WIDTH);
+  return max(blockedBytes, NATIVE_ROOM + <usize>n * (<usize>WIDTH << 3));
 }
 
 /**
@@ -101,11 +101,11 @@ function updateColumns(j: i32, columns: i32, row: usize, panel: usize): void {
 }
 
 /** Factors one diagonal tile; entry (r, s) is at tile + s * 32 + r * 8. Entries above its diagonal are set to 0. */
-function factorTile(at: usize, columns: i32, pivots: usize): i32 {
+function factorTile(tileAddress: usize, columns: i32, pivots: usize): i32 {
   for (let s = 0; s < columns; s++) {
-    const column = at + (<usize>s << 5);
+    const column = tileAddress + (<usize>s << 5);
     for (let k = 0; k < s; k++) {
-      const earlier = at + (<usize>k << 5);
+      const earlier = tileAddress + (<usize>k << 5);
       const factor = load<f64>(earlier + (<usize>s << 3));
       for (let r = s; r < 4; r++) {
         const cell = column + (<usize>r << 3);
@@ -133,15 +133,15 @@ function invertPivots(diagonal: usize, columns: i32, pivots: usize): void {
 }
 
 /** Solves four rows against a factored diagonal tile, column by column. */
-function solveTile(columns: i32, diagonal: usize, at: usize, pivots: usize): void {
+function solveTile(columns: i32, diagonal: usize, tileAddress: usize, pivots: usize): void {
   for (let s = 0; s < columns; s++) {
-    const column = at + (<usize>s << 5);
+    const column = tileAddress + (<usize>s << 5);
     let low = v128.load(column);
     let high = v128.load(column, 16);
     for (let k = 0; k < s; k++) {
       const factor = v128.load_splat<f64>(diagonal + (<usize>k << 5) + (<usize>s << 3));
-      low = subtractProduct(low, factor, v128.load(at + (<usize>k << 5)));
-      high = subtractProduct(high, factor, v128.load(at + (<usize>k << 5), 16));
+      low = subtractProduct(low, factor, v128.load(tileAddress + (<usize>k << 5)));
+      high = subtractProduct(high, factor, v128.load(tileAddress + (<usize>k << 5), 16));
     }
     const pivot = v128.load_splat<f64>(pivots + (<usize>s << 3));
     v128.store(column, f64x2.mul(low, pivot));
@@ -170,17 +170,17 @@ function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packe
     for (let p = block; p < panels; p++) {
       const rows = min(4, height - (p << 2));
       const end = rows == 4 ? min(blockEnd, p) : block;
-      let at = corner + <usize>(p << 2) * ld + (<usize>block << 5);
+      let tileAddress = corner + <usize>(p << 2) * ld + (<usize>block << 5);
       let right = packed + <usize>block * bytes;
       spread(width, packed + <usize>p * bytes, -1, left);
       for (let q = block; q < end; q++) {
-        tile(width, left, right, at, ld);
-        at += 32;
+        tile(width, left, right, tileAddress, ld);
+        tileAddress += 32;
         right += bytes;
       }
       for (let q = end; q < min(blockEnd, p + 1); q++) {
-        subtractEdge(width, left, right, at, ld, rows, q == p, edge);
-        at += 32;
+        subtractEdge(width, left, right, tileAddress, ld, rows, q == p, edge);
+        tileAddress += 32;
         right += bytes;
       }
     }
@@ -191,13 +191,13 @@ function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packe
  * Subtracts a tile on the diagonal, of which only the lower half may be written, or the last and shorter tile of a
  * column.
  */
-function subtractEdge(width: i32, left: usize, right: usize, at: usize, ld: usize, rows: i32, onDiagonal: bool, edge: usize): void {
+function subtractEdge(width: i32, left: usize, right: usize, edgeAddress: usize, ld: usize, rows: i32, onDiagonal: bool, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);
   tile(width, left, right, edge, 32);
   for (let r = 0; r < rows; r++) {
     const end = onDiagonal ? r + 1 : 4;
     for (let s = 0; s < end; s++) {
-      const cell = at + <usize>r * ld + (<usize>s << 3);
+      const cell = edgeAddress + <usize>r * ld + (<usize>s << 3);
       store<f64>(cell, load<f64>(cell) + load<f64>(edge + (<usize>(r * 4 + s) << 3)));
     }
   }

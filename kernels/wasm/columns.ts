@@ -10,19 +10,19 @@ const BAND: i32 = 4;
 export function selectColumns(x: usize, rows: i32, width: i32, columns: usize, count: i32, less: f64, out: usize): void {
   const row = <usize>width << 3;
   for (let t = 0; t < rows; t++) {
-    let at = columns;
+    let position = columns;
     let k = 0;
     for (; k + 4 <= count; k += 4) {
-      store<f64>(out, load<f64>(x + (<usize>load<i32>(at) << 3)) - less);
-      store<f64>(out, load<f64>(x + (<usize>load<i32>(at, 4) << 3)) - less, 8);
-      store<f64>(out, load<f64>(x + (<usize>load<i32>(at, 8) << 3)) - less, 16);
-      store<f64>(out, load<f64>(x + (<usize>load<i32>(at, 12) << 3)) - less, 24);
-      at += 16;
+      store<f64>(out, load<f64>(x + (<usize>load<i32>(position) << 3)) - less);
+      store<f64>(out, load<f64>(x + (<usize>load<i32>(position, 4) << 3)) - less, 8);
+      store<f64>(out, load<f64>(x + (<usize>load<i32>(position, 8) << 3)) - less, 16);
+      store<f64>(out, load<f64>(x + (<usize>load<i32>(position, 12) << 3)) - less, 24);
+      position += 16;
       out += 32;
     }
     for (; k < count; k++) {
-      store<f64>(out, load<f64>(x + (<usize>load<i32>(at) << 3)) - less);
-      at += 4;
+      store<f64>(out, load<f64>(x + (<usize>load<i32>(position) << 3)) - less);
+      position += 4;
       out += 8;
     }
     x += row;
@@ -103,19 +103,19 @@ export function centreGroups(x: usize, rows: i32, columns: i32, order: usize, si
 export function columnSquaresAbout(x: usize, rows: i32, columns: i32, means: usize, out: usize): void {
   memory.fill(out, 0, <usize>columns << 3);
   for (let t = 0; t < rows; t++) {
-    let at = out;
+    let entry = out;
     let mean = means;
     let j = 0;
     for (; j + 2 <= columns; j += 2) {
       const value = f64x2.sub(v128.load(x), v128.load(mean));
-      v128.store(at, f64x2.add(v128.load(at), f64x2.mul(value, value)));
-      at += 16;
+      v128.store(entry, f64x2.add(v128.load(entry), f64x2.mul(value, value)));
+      entry += 16;
       mean += 16;
       x += 16;
     }
     if (j < columns) {
       const value = load<f64>(x) - load<f64>(mean);
-      store<f64>(at, load<f64>(at) + value * value);
+      store<f64>(entry, load<f64>(entry) + value * value);
       x += 8;
     }
   }
@@ -136,11 +136,11 @@ export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, ou
     const w2 = readWeight(weights, t + 2);
     const w3 = readWeight(weights, t + 3);
     for (let j: usize = 0; j < even; j += 16) {
-      const at = x + j;
-      let sum = f64x2.add(v128.load(out + j), f64x2.mul(w0, v128.load(at)));
-      sum = f64x2.add(sum, f64x2.mul(w1, v128.load(at + row)));
-      sum = f64x2.add(sum, f64x2.mul(w2, v128.load(at + 2 * row)));
-      v128.store(out + j, f64x2.add(sum, f64x2.mul(w3, v128.load(at + 3 * row))));
+      const entry = x + j;
+      let sum = f64x2.add(v128.load(out + j), f64x2.mul(w0, v128.load(entry)));
+      sum = f64x2.add(sum, f64x2.mul(w1, v128.load(entry + row)));
+      sum = f64x2.add(sum, f64x2.mul(w2, v128.load(entry + 2 * row)));
+      v128.store(out + j, f64x2.add(sum, f64x2.mul(w3, v128.load(entry + 3 * row))));
     }
     if (even < row) for (let k = 0; k < BAND; k++) addLastColumn(readWeight(weights, t + k), x + <usize>k * row + even, out + even);
     x += BAND * row;
@@ -193,16 +193,16 @@ function centreBand(x: usize, row: usize, means: usize, factors: usize, squares:
   const s2 = v128.shuffle<f64>(later, later, 0, 0);
   const s3 = v128.shuffle<f64>(later, later, 1, 1);
   for (let j: usize = 0; j < even; j += 16) {
-    const at = x + j;
+    const entry = x + j;
     const mean = v128.load(means + j);
-    const a = f64x2.mul(s0, f64x2.sub(v128.load(at), mean));
-    const b = f64x2.mul(s1, f64x2.sub(v128.load(at + row), mean));
-    const c = f64x2.mul(s2, f64x2.sub(v128.load(at + 2 * row), mean));
-    const d = f64x2.mul(s3, f64x2.sub(v128.load(at + 3 * row), mean));
-    v128.store(at, a);
-    v128.store(at + row, b);
-    v128.store(at + 2 * row, c);
-    v128.store(at + 3 * row, d);
+    const a = f64x2.mul(s0, f64x2.sub(v128.load(entry), mean));
+    const b = f64x2.mul(s1, f64x2.sub(v128.load(entry + row), mean));
+    const c = f64x2.mul(s2, f64x2.sub(v128.load(entry + 2 * row), mean));
+    const d = f64x2.mul(s3, f64x2.sub(v128.load(entry + 3 * row), mean));
+    v128.store(entry, a);
+    v128.store(entry + row, b);
+    v128.store(entry + 2 * row, c);
+    v128.store(entry + 3 * row, d);
     let sum = f64x2.add(v128.load(squares + j), f64x2.mul(a, a));
     sum = f64x2.add(sum, f64x2.mul(b, b));
     sum = f64x2.add(sum, f64x2.mul(c, c));
@@ -234,11 +234,11 @@ export function squaredRowSums(x: usize, rows: i32, columns: i32, weights: usize
     let upper = f64x2.splat(0); // Sums of the first two rows.
     let lower = f64x2.splat(0);
     for (let j: usize = 0; j < even; j += 16) {
-      const at = x + j;
-      const a = v128.load(at);
-      const b = v128.load(at + row);
-      const c = v128.load(at + 2 * row);
-      const d = v128.load(at + 3 * row);
+      const entry = x + j;
+      const a = v128.load(entry);
+      const b = v128.load(entry + row);
+      const c = v128.load(entry + 2 * row);
+      const d = v128.load(entry + 3 * row);
       const first = v128.load_splat<f64>(weights + j);
       const second = v128.load_splat<f64>(weights + j, 8);
       upper = f64x2.add(upper, f64x2.mul(v128.shuffle<f64>(a, b, 0, 2), first));
@@ -247,10 +247,10 @@ export function squaredRowSums(x: usize, rows: i32, columns: i32, weights: usize
       lower = f64x2.add(lower, f64x2.mul(v128.shuffle<f64>(c, d, 1, 3), second));
     }
     if (even < row) {
-      const at = x + even;
+      const entry = x + even;
       const last = v128.load_splat<f64>(weights + even);
-      upper = f64x2.add(upper, f64x2.mul(f64x2.replace_lane(v128.load_splat<f64>(at), 1, load<f64>(at + row)), last));
-      lower = f64x2.add(lower, f64x2.mul(f64x2.replace_lane(v128.load_splat<f64>(at + 2 * row), 1, load<f64>(at + 3 * row)), last));
+      upper = f64x2.add(upper, f64x2.mul(f64x2.replace_lane(v128.load_splat<f64>(entry), 1, load<f64>(entry + row)), last));
+      lower = f64x2.add(lower, f64x2.mul(f64x2.replace_lane(v128.load_splat<f64>(entry + 2 * row), 1, load<f64>(entry + 3 * row)), last));
     }
     upper = f64x2.mul(upper, upper);
     lower = f64x2.mul(lower, lower);

@@ -41,7 +41,7 @@ export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: 
     setInt(kind, k, k < left ? LEFT : RIGHT);
   }
   const tolerance = 8 * f64.EPSILON * largest;
-  let kept = 0;
+  let keptCount = 0;
   let aside = 0;
   let previous = -1;
   for (let t = 0; t < n; t++) {
@@ -52,19 +52,19 @@ export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: 
     }
     if (previous >= 0) {
       if (rotateAway(previous, next, tolerance, n, block, d)) setInt(getList(DEFLATED), aside++, previous);
-      else keepEntry(kept++, previous, d);
+      else keepEntry(keptCount++, previous, d);
     }
     previous = next;
   }
-  if (previous >= 0) keepEntry(kept++, previous, d);
-  return kept;
+  if (previous >= 0) keepEntry(keptCount++, previous, d);
+  return keptCount;
 }
 
-function keepEntry(at: i32, index: i32, d: usize): void {
+function keepEntry(position: i32, index: i32, d: usize): void {
   const z = readReal(vector(Z), index);
-  setInt(getList(SOURCE), at, index);
-  setReal(vector(POLES), at, readReal(d, index));
-  setReal(vector(SQUARES), at, z * z);
+  setInt(getList(SOURCE), position, index);
+  setReal(vector(POLES), position, readReal(d, index));
+  setReal(vector(SQUARES), position, z * z);
 }
 
 /**
@@ -100,21 +100,21 @@ function rotateRows(p: usize, q: usize, n: i32, c: f64, s: f64): void {
  * Computes the positions of the kept rows, ordered as left, mixed and right rows; packs their numbers as (left | mixed
  * << 32).
  */
-export function groupRows(low: i32, kept: i32): i64 {
+export function groupRows(low: i32, keptCount: i32): i64 {
   const kind = getList(KIND);
   let lefts = 0;
   let mixed = 0;
-  for (let k = 0; k < kept; k++) {
-    const own = readInteger(kind, readInteger(getList(SOURCE), k));
-    if (own == LEFT) lefts++;
-    else if (own == MIXED) mixed++;
+  for (let k = 0; k < keptCount; k++) {
+    const rowKind = readInteger(kind, readInteger(getList(SOURCE), k));
+    if (rowKind == LEFT) lefts++;
+    else if (rowKind == MIXED) mixed++;
   }
   let nextLeft = 0;
   let nextMixed = lefts;
   let nextRight = lefts + mixed;
-  for (let k = 0; k < kept; k++) {
-    const own = readInteger(kind, readInteger(getList(SOURCE), k));
-    setInt(getList(POSITION), k, own == LEFT ? nextLeft++ : own == MIXED ? nextMixed++ : nextRight++);
+  for (let k = 0; k < keptCount; k++) {
+    const rowKind = readInteger(kind, readInteger(getList(SOURCE), k));
+    setInt(getList(POSITION), k, rowKind == LEFT ? nextLeft++ : rowKind == MIXED ? nextMixed++ : nextRight++);
   }
   return <i64>lefts | (<i64>mixed << 32);
 }

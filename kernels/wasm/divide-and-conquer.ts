@@ -75,29 +75,29 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   const d = diagonal + (<usize>low << 3);
   mergeBlocks(block, left, n, sign);
   mergeOrders(low, left, n, d);
-  const kept = deflate(low, left, n, 2 * rho, block, d);
-  const counts = groupRows(low, kept);
-  saveRows(low, left, n, kept, counts, block, d);
-  if (kept > 0) {
-    findRoots(kept, 2 * rho);
+  const keptCount = deflate(low, left, n, 2 * rho, block, d);
+  const counts = groupRows(low, keptCount);
+  saveRows(low, left, n, keptCount, counts, block, d);
+  if (keptCount > 0) {
+    findRoots(keptCount, 2 * rho);
     // Roots ascend, so the last merge needs only the last rows.
-    const first = n == order ? max(0, kept - requestedCount) : 0;
-    computeVectors(low, first, kept);
-    multiplyRows(left, right, first, kept, counts, block);
+    const first = n == order ? max(0, keptCount - requestedCount) : 0;
+    computeVectors(low, first, keptCount);
+    multiplyRows(left, right, first, keptCount, counts, block);
   }
-  finishOrder(low, n, kept, d);
+  finishOrder(low, n, keptCount, d);
 }
 
 /** Assigns values to their rows, and computes the ascending order of all rows. */
-function finishOrder(low: i32, n: i32, kept: i32, d: usize): void {
+function finishOrder(low: i32, n: i32, keptCount: i32, d: usize): void {
   memory.copy(d, vector(VALUES), <usize>n << 3);
   const sorted = getList(ORDER) + (<usize>low << 2);
   const aside = getList(DEFLATED);
-  for (let k = 0; k < n - kept; k++) insert(aside, k, kept + k, d);
+  for (let k = 0; k < n - keptCount; k++) insert(aside, k, keptCount + k, d);
   let i = 0;
   let j = 0;
   for (let t = 0; t < n; t++) {
-    const takeKept = j == n - kept || (i < kept && readReal(d, i) <= readReal(d, readInteger(aside, j)));
+    const takeKept = j == n - keptCount || (i < keptCount && readReal(d, i) <= readReal(d, readInteger(aside, j)));
     if (takeKept) setInt(sorted, t, i++);
     else setInt(sorted, t, readInteger(aside, j++));
   }

@@ -56,15 +56,15 @@ function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usiz
     const diagonal = i + below;
     spread(depth, left, sign, panel);
     let b = right;
-    let at = c + <usize>i * ldc;
+    let tileAddress = c + <usize>i * ldc;
     for (let j = 0; j < n; j += 4) {
       const columns = min(4, n - j);
       if (upper && j < diagonal + 3) {
-        if (j + 3 >= diagonal) tileEdge(depth, panel, b, at, ldc, rows, columns, diagonal - j, edge);
-      } else if (rows == 4 && columns == 4) tile(depth, panel, b, at, ldc);
-      else tileEdge(depth, panel, b, at, ldc, rows, columns, -4, edge);
+        if (j + 3 >= diagonal) tileEdge(depth, panel, b, tileAddress, ldc, rows, columns, diagonal - j, edge);
+      } else if (rows == 4 && columns == 4) tile(depth, panel, b, tileAddress, ldc);
+      else tileEdge(depth, panel, b, tileAddress, ldc, rows, columns, -4, edge);
       b += bytes;
-      at += 32;
+      tileAddress += 32;
     }
     left += bytes;
   }

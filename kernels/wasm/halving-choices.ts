@@ -122,29 +122,29 @@ function choose(inside: usize, outside: usize): void {
 }
 
 function best(values: usize): i32 {
-  let at = 0;
+  let position = 0;
   let most = load<f64>(values);
   for (let i = 1; i < variants; i++) {
     values += 8;
     const value = load<f64>(values);
     if (value > most) {
       most = value;
-      at = i;
+      position = i;
     }
   }
-  return at;
+  return position;
 }
 
 function computeRank(values: usize, value: f64): f64 {
-  const own = f64x2.splat(value);
+  const value2 = f64x2.splat(value);
   // A true comparison is -1.
   let lower = i64x2.splat(0);
   let alike = i64x2.splat(0);
   let i = 0;
   for (; i + 2 <= variants; i += 2) {
     const values2 = v128.load(values);
-    lower = i64x2.sub(lower, f64x2.lt(values2, own));
-    alike = i64x2.sub(alike, f64x2.eq(values2, own));
+    lower = i64x2.sub(lower, f64x2.lt(values2, value2));
+    alike = i64x2.sub(alike, f64x2.eq(values2, value2));
     values += 16;
   }
   let below = i64x2.extract_lane(lower, 0) + i64x2.extract_lane(lower, 1);

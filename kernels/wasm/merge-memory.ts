@@ -87,10 +87,10 @@ export function setReal(p: usize, i: i32, value: f64): void {
 /** Inserts an index into a list sorted ascending by value. */
 export function insert(sorted: usize, count: i32, index: i32, values: usize): void {
   const value = readReal(values, index);
-  let at = count;
-  while (at > 0 && readReal(values, readInteger(sorted, at - 1)) > value) {
-    setInt(sorted, at, readInteger(sorted, at - 1));
-    at--;
+  let position = count;
+  while (position > 0 && readReal(values, readInteger(sorted, position - 1)) > value) {
+    setInt(sorted, position, readInteger(sorted, position - 1));
+    position--;
   }
-  setInt(sorted, at, index);
+  setInt(sorted, position, index);
 }

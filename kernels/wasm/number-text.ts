@@ -17,42 +17,42 @@ const EXPONENT: u8 = 101;
  * Writes numbers separated by commas. @param powers address of the table of powers.
  * @returns the address after the text, 0 if a number is not finite
  */
-export function writeNumbers(values: usize, count: i32, at: usize, powers: usize): usize {
+export function writeNumbers(values: usize, count: i32, address: usize, powers: usize): usize {
   for (let i = 0; i < count; i++) {
-    if (i > 0) store<u8>(at++, COMMA);
-    at = writeNumber(load<f64>(values), at, powers);
-    if (at == 0) return 0;
+    if (i > 0) store<u8>(address++, COMMA);
+    address = writeNumber(load<f64>(values), address, powers);
+    if (address == 0) return 0;
     values += 8;
   }
-  return at;
+  return address;
 }
 
 /**
  * Writes the shortest decimal text that parses to the number, in the form of ECMAScript; zero of either sign is 0. At
  * most 25 bytes. @returns the address after the text, 0 if the number is not finite
  */
-export function writeNumber(value: f64, at: usize, powers: usize): usize {
+export function writeNumber(value: f64, address: usize, powers: usize): usize {
   const bits = reinterpret<u64>(value);
   const biased = <i32>((bits >> 52) & 0x7ff);
   const fraction = bits & 0xfffffffffffff;
   if (biased == 0x7ff) return 0;
   if (biased == 0 && fraction == 0) {
-    store<u8>(at, ZERO);
-    return at + 1;
+    store<u8>(address, ZERO);
+    return address + 1;
   }
-  if (<i64>bits < 0) store<u8>(at++, MINUS);
+  if (<i64>bits < 0) store<u8>(address++, MINUS);
 
   const hidden = biased == 0 ? fraction : fraction | 0x10000000000000;
   const q = biased == 0 ? -1074 : biased - 1075;
-  if (q <= 0 && q > -53 && (hidden & ((<u64>1 << <u64>-q) - 1)) == 0) return writeDecimal(hidden >> <u64>-q, 0, at);
-  return writeShortest(hidden, q, fraction == 0 && biased > 1, at, powers);
+  if (q <= 0 && q > -53 && (hidden & ((<u64>1 << <u64>-q) - 1)) == 0) return writeDecimal(hidden >> <u64>-q, 0, address);
+  return writeShortest(hidden, q, fraction == 0 && biased > 1, address, powers);
 }
 
 /**
  * Writes the shortest decimal in the rounding interval of c 2^q. @source R. Giulietti, The Schubfach way to render
  * doubles, 2021
  */
-function writeShortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize): usize {
+function writeShortest(c: u64, q: i32, lowerIsCloser: bool, address: usize, powers: usize): usize {
   const odd = c & 1;
   const k = lowerIsCloser ? (q * 1262611 - 524031) >> 22 : (q * 1262611) >> 22;
   const h = <u64>(q + ((-k * 1741647) >> 19) + 1);
@@ -77,14 +77,14 @@ function writeShortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: u
     const tens = divideByTen(s);
     const isBelow = lower <= 40 * tens;
     const isAbove = 40 * tens + 40 <= upper;
-    if (isBelow != isAbove) return writeDecimal(tens + (isAbove ? 1 : 0), k + 1, at);
+    if (isBelow != isAbove) return writeDecimal(tens + (isAbove ? 1 : 0), k + 1, address);
   }
   const isBelow = lower <= s << 2;
   const isAbove = (s << 2) + 4 <= upper;
-  if (isBelow != isAbove) return writeDecimal(s + (isAbove ? 1 : 0), k, at);
+  if (isBelow != isAbove) return writeDecimal(s + (isAbove ? 1 : 0), k, address);
   const half = (s << 2) + 2;
-  const up = middle > half || (middle == half && (s & 1) != 0);
-  return writeDecimal(s + (up ? 1 : 0), k, at);
+  const roundsUp = middle > half || (middle == half && (s & 1) != 0);
+  return writeDecimal(s + (roundsUp ? 1 : 0), k, address);
 }
 
 /** Returns the high part of a product of 192 bits with a sticky last bit; the low part is ignored. */
@@ -140,7 +140,7 @@ function removeEightDigits(value: u64): u64 {
  * Writes digits x 10^k, at most 17 digits, as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent
  * otherwise. Overwrites bytes after the text.
  */
-function writeDecimal(digits: u64, k: i32, at: usize): usize {
+function writeDecimal(digits: u64, k: i32, address: usize): usize {
   const upper = removeEightDigits(digits);
   let lead = <u32>upper / 100000000;
   // One digit per byte, the first in the lowest byte: zeros are counted and the point is inserted by bit operations.
@@ -157,16 +157,16 @@ function writeDecimal(digits: u64, k: i32, at: usize): usize {
   }
   if (point > 0 && point <= 21) {
     if (lead != 0) {
-      store<u8>(at++, ZERO + <u8>lead);
+      store<u8>(address++, ZERO + <u8>lead);
       point--;
     }
-    return writePlain(first, last, n, point, at);
+    return writePlain(first, last, n, point, address);
   }
   if (point > -6 && point <= 0) {
-    store<u64>(at, BELOW_ONE);
-    at += 2 - point;
-    if (lead != 0) store<u8>(at++, ZERO + <u8>lead);
-    return writeDigits(first, last, n, at);
+    store<u64>(address, BELOW_ONE);
+    address += 2 - point;
+    if (lead != 0) store<u8>(address++, ZERO + <u8>lead);
+    return writeDigits(first, last, n, address);
   }
   if (lead == 0) {
     lead = <u32>first & 0xff;
@@ -174,29 +174,29 @@ function writeDecimal(digits: u64, k: i32, at: usize): usize {
     last >>= 8;
     n--;
   }
-  store<u8>(at++, ZERO + <u8>lead);
+  store<u8>(address++, ZERO + <u8>lead);
   if (n > 0) {
-    store<u8>(at++, POINT);
-    at = writeDigits(first, last, n, at);
+    store<u8>(address++, POINT);
+    address = writeDigits(first, last, n, address);
   }
-  return writeExponent(point - 1, at);
+  return writeExponent(point - 1, address);
 }
 
 /** Writes a whole number, or digits with `point` digits before the point. */
 @inline
-function writePlain(first: u64, last: u64, n: i32, point: i32, at: usize): usize {
-  writeDigits(first, last, n, at);
-  if (n <= point) return point <= 16 ? at + point : fillZeros(at + 16, point - 16);
-  store<u8>(at + point, POINT);
-  return writeDigits(shiftFirstDigits(first, last, point), shiftLastDigits(last, point), n - point, at + point + 1);
+function writePlain(first: u64, last: u64, n: i32, point: i32, address: usize): usize {
+  writeDigits(first, last, n, address);
+  if (n <= point) return point <= 16 ? address + point : fillZeros(address + 16, point - 16);
+  store<u8>(address + point, POINT);
+  return writeDigits(shiftFirstDigits(first, last, point), shiftLastDigits(last, point), n - point, address + point + 1);
 }
 
 /** Writes n of sixteen digits. */
 @inline
-function writeDigits(first: u64, last: u64, n: i32, at: usize): usize {
-  store<u64>(at, first | ZEROS);
-  store<u64>(at, last | ZEROS, 8);
-  return at + n;
+function writeDigits(first: u64, last: u64, n: i32, address: usize): usize {
+  store<u64>(address, first | ZEROS);
+  store<u64>(address, last | ZEROS, 8);
+  return address + n;
 }
 
 /** Returns the first eight of sixteen digits from position `from` on, 0 to 15. */
@@ -226,19 +226,19 @@ function formatEightDigits(value: u32): u64 {
   return tens | ((twos - tens * 10) << 8);
 }
 
-function writeExponent(e: i32, at: usize): usize {
-  store<u8>(at, EXPONENT);
-  store<u8>(at + 1, e < 0 ? MINUS : PLUS);
+function writeExponent(e: i32, address: usize): usize {
+  store<u8>(address, EXPONENT);
+  store<u8>(address + 1, e < 0 ? MINUS : PLUS);
   const size = e < 0 ? -e : e;
-  at += 2;
-  if (size >= 100) store<u8>(at++, ZERO + <u8>(size / 100));
-  if (size >= 10) store<u8>(at++, ZERO + <u8>((size / 10) % 10));
-  store<u8>(at, ZERO + <u8>(size % 10));
-  return at + 1;
+  address += 2;
+  if (size >= 100) store<u8>(address++, ZERO + <u8>(size / 100));
+  if (size >= 10) store<u8>(address++, ZERO + <u8>((size / 10) % 10));
+  store<u8>(address, ZERO + <u8>(size % 10));
+  return address + 1;
 }
 
 @inline
-function fillZeros(at: usize, count: i32): usize {
-  for (let i = 0; i < count; i++) store<u8>(at + i, ZERO);
-  return at + count;
+function fillZeros(address: usize, count: i32): usize {
+  for (let i = 0; i < count; i++) store<u8>(address + i, ZERO);
+  return address + count;
 }

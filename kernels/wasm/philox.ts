@@ -27,8 +27,8 @@ export function drawWord(): u32 {
     advance();
     used = 0;
   }
-  const at = used++;
-  return at == 0 ? word0 : at == 1 ? word1 : at == 2 ? word2 : word3;
+  const position = used++;
+  return position == 0 ? word0 : position == 1 ? word1 : position == 2 ? word2 : word3;
 }
 
 function advance(): void {

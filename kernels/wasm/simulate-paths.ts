@@ -53,7 +53,7 @@ function followPath(
   let level: f64 = 1;
   let peak: f64 = 1;
   let lowest: f64 = Infinity;
-  let kept: f64 = 1;
+  let lowestRatio: f64 = 1;
   let under = 0;
   let longest = 0;
   for (let t = 0; t < horizon; t++) {
@@ -70,12 +70,12 @@ function followPath(
     } else {
       under++;
       if (under > longest) longest = under;
-      if (level < kept * peak) kept = level / peak;
+      if (level < lowestRatio * peak) lowestRatio = level / peak;
     }
   }
   const o = <usize>p << 3;
   store<f64>(finals + o, level);
   store<f64>(lows + o, lowest);
-  store<f64>(drawdowns + o, 1 - kept);
+  store<f64>(drawdowns + o, 1 - lowestRatio);
   store<i32>(underwater + (<usize>p << 2), longest);
 }

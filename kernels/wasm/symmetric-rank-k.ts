@@ -137,37 +137,37 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
   const column = getPanelColumn(q, sixes);
   const rows = min(columns, getPanelColumn(p + 1, sixes)) - row;
   let right = packed + <usize>q * bytes;
-  let at = c + <usize>row * ld + (<usize>column << 3);
+  let tileAddress = c + <usize>row * ld + (<usize>column << 3);
   if (q == p) {
-    addDiagonal(k, left, right, at, ld, rows, isFirst, scratch);
-    if (isLast) mirrorEntries(at, ld, rows);
+    addDiagonal(k, left, right, tileAddress, ld, rows, isFirst, scratch);
+    if (isLast) mirrorEntries(tileAddress, ld, rows);
     right += bytes;
-    at += <usize>rows << 3;
+    tileAddress += <usize>rows << 3;
     q++;
   }
   let below = c + <usize>getPanelColumn(q, sixes) * ld + (<usize>row << 3);
   const step = isFirst ? 0 : ld;
   const whole = rows < 6 ? q : min(end, countWholePanels(columns, sixes));
   for (; q < whole; q++) {
-    const under = at + 3 * ld;
-    wideTile(k, left, right, isFirst ? scratch : at, step, at, ld);
+    const under = tileAddress + 3 * ld;
+    wideTile(k, left, right, isFirst ? scratch : tileAddress, step, tileAddress, ld);
     wideTile(k, lower, right, isFirst ? scratch : under, step, under, ld);
     if (isLast) {
-      mirrorPair(at, below, ld);
-      mirrorPair(at + 16, below + (ld << 1), ld);
-      mirrorPair(at + 32, below + (ld << 2), ld);
+      mirrorPair(tileAddress, below, ld);
+      mirrorPair(tileAddress + 16, below + (ld << 1), ld);
+      mirrorPair(tileAddress + 32, below + (ld << 2), ld);
     }
     right += bytes;
-    at += 48;
+    tileAddress += 48;
     below += 6 * ld;
   }
   for (; q < end; q++) {
     const width = min(columns, getPanelColumn(q + 1, sixes)) - getPanelColumn(q, sixes);
-    addTile(k, left, right, at, ld, min(3, rows), width, isFirst, scratch);
-    if (rows > 3) addTile(k, lower, right, at + 3 * ld, ld, rows - 3, width, isFirst, scratch);
-    if (isLast) mirrorColumns(at, below, ld, rows, width);
+    addTile(k, left, right, tileAddress, ld, min(3, rows), width, isFirst, scratch);
+    if (rows > 3) addTile(k, lower, right, tileAddress + 3 * ld, ld, rows - 3, width, isFirst, scratch);
+    if (isLast) mirrorColumns(tileAddress, below, ld, rows, width);
     right += bytes;
-    at += <usize>width << 3;
+    tileAddress += <usize>width << 3;
     below += <usize>width * ld;
   }
 }
@@ -176,9 +176,9 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
  * Adds the tiles on the diagonal. The lower rows begin at the third column, because their entries before the fourth
  * column are below the diagonal.
  */
-function addDiagonal(k: i32, left: usize, right: usize, at: usize, ld: usize, rows: i32, isFirst: bool, scratch: usize): void {
-  addTile(k, left, right, at, ld, min(3, rows), rows, isFirst, scratch);
-  if (rows > 3) addTile(k, left + 24, right + 16, at + 3 * ld + 16, ld, rows - 3, rows - 2, isFirst, scratch);
+function addDiagonal(k: i32, left: usize, right: usize, tileAddress: usize, ld: usize, rows: i32, isFirst: bool, scratch: usize): void {
+  addTile(k, left, right, tileAddress, ld, min(3, rows), rows, isFirst, scratch);
+  if (rows > 3) addTile(k, left + 24, right + 16, tileAddress + 3 * ld + 16, ld, rows - 3, rows - 2, isFirst, scratch);
 }
 
 /** Computes one tile, of which `rows` x `columns` entries exist; the first slab starts from zeros. */
@@ -229,8 +229,8 @@ function mirrorColumns(from: usize, to: usize, ld: usize, rows: i32, columns: i3
 }
 
 /** Mirrors the entries of a diagonal tile below its diagonal. */
-function mirrorEntries(at: usize, ld: usize, n: i32): void {
+function mirrorEntries(tileAddress: usize, ld: usize, n: i32): void {
   for (let i = 1; i < n; i++) {
-    for (let j = 0; j < i; j++) store<f64>(at + <usize>i * ld + (<usize>j << 3), load<f64>(at + <usize>j * ld + (<usize>i << 3)));
+    for (let j = 0; j < i; j++) store<f64>(tileAddress + <usize>i * ld + (<usize>j << 3), load<f64>(tileAddress + <usize>j * ld + (<usize>i << 3)));
   }
 }

@@ -31,59 +31,59 @@ const WRITTEN_TO: usize = 16;
  */
 export function writeTable(
   kinds: usize, columns: i32, values: usize, stride: usize, from: i32, to: i32,
-  marks: usize, tokens: usize, at: usize, end: usize, rowBytes: usize, powers: usize,
+  marks: usize, tokens: usize, address: usize, end: usize, rowBytes: usize, powers: usize,
 ): i32 {
   const start = load<u32>(marks, ROW_START);
   const separator = load<u32>(marks, SEPARATOR);
   const rowEnd = load<u32>(marks, ROW_END);
   const none = load<u32>(marks, NONE_MARK);
   let row = from;
-  for (; row < to && at + rowBytes <= end; row++) {
-    at = copy(tokens, start, at);
+  for (; row < to && address + rowBytes <= end; row++) {
+    address = copy(tokens, start, address);
     // Numbers of a row are often equal, for example the weights in a portfolio and in its index.
     let last: u64 = 0;
     let lastAt: usize = 0;
     let lastLength: usize = 0;
     let column = values;
     for (let c = 0; c < columns; c++) {
-      if (c > 0) at = copy(tokens, separator, at);
+      if (c > 0) address = copy(tokens, separator, address);
       const kind = load<u8>(kinds + c);
       if (kind == NUMBER) {
         const value = load<f64>(column + (<usize>row << 3));
         if (value != value) {
-          at = copy(tokens, none, at);
+          address = copy(tokens, none, address);
         } else {
           const bits = reinterpret<u64>(value);
           if (lastLength > 0 && bits == last) {
-            move(lastAt, lastLength, at);
-            at += lastLength;
+            move(lastAt, lastLength, address);
+            address += lastLength;
           } else {
-            const next = writeNumber(value, at, powers);
+            const next = writeNumber(value, address, powers);
             if (next == 0) return -1;
             last = bits;
-            lastAt = at;
-            lastLength = next - at;
-            at = next;
+            lastAt = address;
+            lastLength = next - address;
+            address = next;
           }
         }
       } else {
         const value = load<i32>(column + (<usize>row << 2));
-        if (kind != COUNT) at = copy(tokens, value, at);
-        else at = value == NONE ? copy(tokens, none, at) : writeNumber(<f64>value, at, powers);
+        if (kind != COUNT) address = copy(tokens, value, address);
+        else address = value == NONE ? copy(tokens, none, address) : writeNumber(<f64>value, address, powers);
       }
       column += stride;
     }
-    at = copy(tokens, rowEnd, at);
+    address = copy(tokens, rowEnd, address);
   }
-  store<u32>(marks, at, WRITTEN_TO);
+  store<u32>(marks, address, WRITTEN_TO);
   return row - from;
 }
 
 @inline
-function copy(tokens: usize, place: u32, at: usize): usize {
+function copy(tokens: usize, place: u32, address: usize): usize {
   const length: usize = place & ((1 << LENGTH_BITS) - 1);
-  move(tokens + (place >> LENGTH_BITS), length, at);
-  return at + length;
+  move(tokens + (place >> LENGTH_BITS), length, address);
+  return address + length;
 }
 
 /** Copies eight bytes at a time: bytes after the end are overwritten later or are in unused memory. */

@@ -70,8 +70,8 @@ export function teamBoardBytes(): usize {
 }
 
 /** Makes this thread lead a number of followers over a zeroed board, until `endTeam`. */
-export function leadTeam(at: usize, followers: i32): void {
-  board = at;
+export function leadTeam(boardAddress: usize, followers: i32): void {
+  board = boardAddress;
   leads = true;
   atomic.store<i32>(board + AT_WORK, followers);
 }
@@ -88,8 +88,8 @@ export function endTeam(): void {
 }
 
 /** Processes parts until the team is dismissed. `scratch` has the size returned by `gemmScratch`. */
-export function followTeam(at: usize, scratch: usize): void {
-  board = at;
+export function followTeam(boardAddress: usize, scratch: usize): void {
+  board = boardAddress;
   let seen = 0; // ticket of a zeroed board
   let looks = RANK_K_LOOKS; // the leader of X'X packs a slab first
   while (true) {
@@ -291,9 +291,9 @@ export function teamSymv(a: usize, n: i32, ld: usize, x: usize, out: usize, sums
 
 function multiplySymvPart(a: usize, n: i32, ld: usize, x: usize, sums: usize, part: i32): void {
   const first = cutByArea(n, part, SYMV_PARTS);
-  const own = sums + <usize>part * (<usize>n << 3);
-  memory.fill(own + (<usize>first << 3), 0, <usize>(n - first) << 3);
-  symvRows(a, n, ld, x, own, first, cutByArea(n, part + 1, SYMV_PARTS));
+  const partSums = sums + <usize>part * (<usize>n << 3);
+  memory.fill(partSums + (<usize>first << 3), 0, <usize>(n - first) << 3);
+  symvRows(a, n, ld, x, partSums, first, cutByArea(n, part + 1, SYMV_PARTS));
 }
 
 function add(x: usize, y: usize, n: i32): void {

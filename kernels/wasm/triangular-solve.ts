@@ -71,22 +71,22 @@ function packLower(l: usize, lRow: usize, lColumn: usize, width: i32, to: usize)
   for (let i = 0; i < countPanels(width) << 2; i++) {
     const panel = to + <usize>(i >> 2) * computePanelBytes(WIDTH) + (<usize>(i & 3) << 3);
     for (let k = 0; k < WIDTH; k++) {
-      const inside = i < width && k <= i;
-      const value: f64 = inside ? load<f64>(l + <usize>i * lRow + <usize>k * lColumn) : 0;
-      store<f64>(panel + computePanelBytes(k), inside && k == i ? 1 / value : value);
+      const isInside = i < width && k <= i;
+      const value: f64 = isInside ? load<f64>(l + <usize>i * lRow + <usize>k * lColumn) : 0;
+      store<f64>(panel + computePanelBytes(k), isInside && k == i ? 1 / value : value);
     }
   }
 }
 
-function solveTile(diagonal: usize, rows: i32, at: usize): void {
+function solveTile(diagonal: usize, rows: i32, tileAddress: usize): void {
   for (let r = 0; r < rows; r++) {
-    const row = at + (<usize>r << 5);
+    const row = tileAddress + (<usize>r << 5);
     let low = v128.load(row);
     let high = v128.load(row, 16);
     for (let k = 0; k < r; k++) {
       const factor = v128.load_splat<f64>(diagonal + (<usize>k << 5) + (<usize>r << 3));
-      low = subtractProduct(low, factor, v128.load(at + (<usize>k << 5)));
-      high = subtractProduct(high, factor, v128.load(at + (<usize>k << 5), 16));
+      low = subtractProduct(low, factor, v128.load(tileAddress + (<usize>k << 5)));
+      high = subtractProduct(high, factor, v128.load(tileAddress + (<usize>k << 5), 16));
     }
     const pivot = v128.load_splat<f64>(diagonal + <usize>r * 40);
     v128.store(row, f64x2.mul(low, pivot));
@@ -106,8 +106,8 @@ function move(from: usize, fromRow: usize, to: usize, toRow: usize, rows: i32, l
 function forward(l: usize, n: i32, b: usize): void {
   for (let i = 0; i < n; i++) {
     const row = l + (<usize>i * <usize>n << 3);
-    const at = b + (<usize>i << 3);
-    store<f64>(at, (load<f64>(at) - dot(row, b, i)) / load<f64>(row + (<usize>i << 3)));
+    const entry = b + (<usize>i << 3);
+    store<f64>(entry, (load<f64>(entry) - dot(row, b, i)) / load<f64>(row + (<usize>i << 3)));
   }
 }
 
@@ -115,9 +115,9 @@ function forward(l: usize, n: i32, b: usize): void {
 function backward(l: usize, n: i32, b: usize): void {
   for (let i = n - 1; i >= 0; i--) {
     const row = l + (<usize>i * <usize>n << 3);
-    const at = b + (<usize>i << 3);
-    const value = load<f64>(at) / load<f64>(row + (<usize>i << 3));
-    store<f64>(at, value);
+    const entry = b + (<usize>i << 3);
+    const value = load<f64>(entry) / load<f64>(row + (<usize>i << 3));
+    store<f64>(entry, value);
     addScaled(-value, row, b, i);
   }
 }

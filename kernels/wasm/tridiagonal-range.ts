@@ -16,10 +16,10 @@ export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   let before: f64 = 0;
   let square: f64 = 1;
   for (let i = 0; i < n; i++) {
-    const own = load<f64>(getAddress(d, i));
+    const diagonal = load<f64>(getAddress(d, i));
     const after = i < n - 1 ? abs(load<f64>(getAddress(e, i))) : 0;
-    low = min(low, own - (before + after));
-    high = max(high, own + (before + after));
+    low = min(low, diagonal - (before + after));
+    high = max(high, diagonal + (before + after));
     store<f64>(getAddress(e, i), after * after);
     square = max(square, after * after);
     before = after;

@@ -99,16 +99,16 @@ function addFour(a: usize, ld: usize, n: i32, x: usize, out: usize, sign: f64): 
   const x2 = f64x2.splat(sign * load<f64>(x, 16));
   const x3 = f64x2.splat(sign * load<f64>(x, 24));
   const even = <usize>(n & ~1) << 3;
-  let at: usize = 0;
-  for (; at < even; at += 16) {
-    const left = f64x2.add(f64x2.mul(x0, v128.load(a + at)), f64x2.mul(x1, v128.load(b + at)));
-    const right = f64x2.add(f64x2.mul(x2, v128.load(c + at)), f64x2.mul(x3, v128.load(d + at)));
-    v128.store(out + at, f64x2.add(v128.load(out + at), f64x2.add(left, right)));
+  let offset: usize = 0;
+  for (; offset < even; offset += 16) {
+    const left = f64x2.add(f64x2.mul(x0, v128.load(a + offset)), f64x2.mul(x1, v128.load(b + offset)));
+    const right = f64x2.add(f64x2.mul(x2, v128.load(c + offset)), f64x2.mul(x3, v128.load(d + offset)));
+    v128.store(out + offset, f64x2.add(v128.load(out + offset), f64x2.add(left, right)));
   }
   if (n & 1) {
-    const left = f64x2.extract_lane(x0, 0) * load<f64>(a + at) + f64x2.extract_lane(x1, 0) * load<f64>(b + at);
-    const right = f64x2.extract_lane(x2, 0) * load<f64>(c + at) + f64x2.extract_lane(x3, 0) * load<f64>(d + at);
-    store<f64>(out + at, load<f64>(out + at) + (left + right));
+    const left = f64x2.extract_lane(x0, 0) * load<f64>(a + offset) + f64x2.extract_lane(x1, 0) * load<f64>(b + offset);
+    const right = f64x2.extract_lane(x2, 0) * load<f64>(c + offset) + f64x2.extract_lane(x3, 0) * load<f64>(d + offset);
+    store<f64>(out + offset, load<f64>(out + offset) + (left + right));
   }
 }
 
@@ -172,38 +172,38 @@ function multiplyFourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, ou
   let s2 = f64x2.splat(0);
   let s3 = f64x2.splat(0);
   const even = <usize>(n & ~1) << 3;
-  let at: usize = 0;
-  for (; at < even; at += 16) {
-    const value = v128.load(x + at);
-    const e0 = v128.load(a + at);
-    const e1 = v128.load(b + at);
-    const e2 = v128.load(c + at);
-    const e3 = v128.load(d + at);
+  let offset: usize = 0;
+  for (; offset < even; offset += 16) {
+    const value = v128.load(x + offset);
+    const e0 = v128.load(a + offset);
+    const e1 = v128.load(b + offset);
+    const e2 = v128.load(c + offset);
+    const e3 = v128.load(d + offset);
     s0 = f64x2.add(s0, f64x2.mul(e0, value));
     s1 = f64x2.add(s1, f64x2.mul(e1, value));
     s2 = f64x2.add(s2, f64x2.mul(e2, value));
     s3 = f64x2.add(s3, f64x2.mul(e3, value));
     const left = f64x2.add(f64x2.mul(e0, x0), f64x2.mul(e1, x1));
     const right = f64x2.add(f64x2.mul(e2, x2), f64x2.mul(e3, x3));
-    v128.store(out + at, f64x2.add(v128.load(out + at), f64x2.add(left, right)));
+    v128.store(out + offset, f64x2.add(v128.load(out + offset), f64x2.add(left, right)));
   }
   let r0 = sumLanes(s0);
   let r1 = sumLanes(s1);
   let r2 = sumLanes(s2);
   let r3 = sumLanes(s3);
   if (n & 1) {
-    const value = load<f64>(x + at);
-    const e0 = load<f64>(a + at);
-    const e1 = load<f64>(b + at);
-    const e2 = load<f64>(c + at);
-    const e3 = load<f64>(d + at);
+    const value = load<f64>(x + offset);
+    const e0 = load<f64>(a + offset);
+    const e1 = load<f64>(b + offset);
+    const e2 = load<f64>(c + offset);
+    const e3 = load<f64>(d + offset);
     r0 += e0 * value;
     r1 += e1 * value;
     r2 += e2 * value;
     r3 += e3 * value;
     const left = e0 * f64x2.extract_lane(x0, 0) + e1 * f64x2.extract_lane(x1, 0);
     const right = e2 * f64x2.extract_lane(x2, 0) + e3 * f64x2.extract_lane(x3, 0);
-    store<f64>(out + at, load<f64>(out + at) + (left + right));
+    store<f64>(out + offset, load<f64>(out + offset) + (left + right));
   }
   store<f64>(outHead, load<f64>(outHead) + r0);
   store<f64>(outHead, load<f64>(outHead, 8) + r1, 8);

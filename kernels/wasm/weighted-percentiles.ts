@@ -73,8 +73,8 @@ export function weightedPercentiles(
     return;
   }
   for (let s = 0; s < shareCount; s++) {
-    const at = <usize>s << 3;
-    store<f64>(limits + at, load<f64>(shares + at) * covered * (1 - SLACK));
+    const offset = <usize>s << 3;
+    store<f64>(limits + offset, load<f64>(shares + offset) * covered * (1 - SLACK));
   }
   seek(values, weights, count, 0, 0, shareCount, 0);
 }
@@ -192,13 +192,13 @@ function seekIn(
 ): void {
   const level = levels + <usize>depth * computeLevelBytes(workspace);
   const next = level + computeLevelBytes(workspace);
-  const own = next + LYING_BYTES + workspace;
-  const weighing = own + (workspace << 3);
-  const held = collect(values, weights, count, level + LYING_BYTES, bucket, own, weighing);
-  if (held > FEW_VALUES && depth + 2 < LEVELS && partition(own, weighing, held, next, false)) {
-    seek(own, weighing, held, depth + 1, first, last, below);
+  const valuesOut = next + LYING_BYTES + workspace;
+  const weighing = valuesOut + (workspace << 3);
+  const collected = collect(values, weights, count, level + LYING_BYTES, bucket, valuesOut, weighing);
+  if (collected > FEW_VALUES && depth + 2 < LEVELS && partition(valuesOut, weighing, collected, next, false)) {
+    seek(valuesOut, weighing, collected, depth + 1, first, last, below);
   } else {
-    sortInto(own, weighing, held, first, last, below);
+    sortInto(valuesOut, weighing, collected, first, last, below);
   }
 }
 
@@ -209,22 +209,22 @@ function collect(
   count: i32,
   buckets: usize,
   bucket: i32,
-  own: usize,
+  valuesOut: usize,
   weighing: usize,
 ): i32 {
   const wanted = i8x16.splat(<i8>bucket);
-  let held: i32 = 0;
+  let collected: i32 = 0;
   for (let i = 0; i < count; i += LANES) {
     let mask = i8x16.bitmask(i8x16.eq(v128.load(buckets + <usize>i), wanted));
     while (mask != 0) {
       const from = <usize>(i + ctz(mask)) << 3;
-      store<f64>(own + (<usize>held << 3), load<f64>(values + from));
-      store<f64>(weighing + (<usize>held << 3), abs(load<f64>(weights + from)));
-      held++;
+      store<f64>(valuesOut + (<usize>collected << 3), load<f64>(values + from));
+      store<f64>(weighing + (<usize>collected << 3), abs(load<f64>(weights + from)));
+      collected++;
       mask &= mask - 1;
     }
   }
-  return held;
+  return collected;
 }
 
 /**

@@ -55,9 +55,9 @@ function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, 
   const old = x[i]!;
   const rest = marginal[i]! - variance * old;
   const root = Math.sqrt(rest * rest + (4 * variance) / n);
-  const moved = rest > 0 ? 2 / n / (rest + root) : (root - rest) / (2 * variance);
-  x[i] = moved;
-  const step = moved - old;
+  const newWeight = rest > 0 ? 2 / n / (rest + root) : (root - rest) / (2 * variance);
+  x[i] = newWeight;
+  const step = newWeight - old;
   for (let j = 0; j < n; j++) marginal[j]! += step * covariance[row + j]!;
 }
 

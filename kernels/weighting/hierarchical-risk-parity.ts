@@ -132,7 +132,7 @@ function findNearest({ n, distances, id, active, nearest }: Clusters, slot: numb
   nearest[slot] = best;
 }
 
-function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge {
+function mergeNearest(clusters: Clusters, newId: number, linkage: Linkage): Merge {
   const { n, distances, id, size, nearest } = clusters;
   const slot = findNearestSlot(clusters);
   const other = nearest[slot]!;
@@ -147,7 +147,7 @@ function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge
     distances[third * n + slot] = joined;
     distances[slot * n + third] = joined;
   }
-  id[slot] = made;
+  id[slot] = newId;
   size[slot] = sizes.a + sizes.b;
   findNearest(clusters, slot);
   for (const third of clusters.active) {

@@ -62,8 +62,8 @@ export function solveMinimumVarianceWeights(
   for (let i = 0; i < n; i++) trace += covariance[i * n + i]!;
   for (let i = 0; i < n; i++) ridged[i * n + i]! += Math.max(RIDGE * (trace / n), Number.MIN_VALUE);
   out.fill(1 / n);
-  const again = search(ridged, bound, out);
-  return { status: again.status, solves: plain.solves + again.solves, ridged: true };
+  const ridgedSolution = search(ridged, bound, out);
+  return { status: ridgedSolution.status, solves: plain.solves + ridgedSolution.solves, ridged: true };
 }
 
 interface SearchOutcome {
@@ -83,8 +83,8 @@ function search(covariance: Float64Array, upper: number, w: Float64Array): Searc
       solves++;
       if (!solveOn(covariance, sides, upper, exact)) break;
       multiply(covariance, exact, gradient);
-      const moved = correctSides({ w: exact, gradient, sides, upper });
-      if (moved === 0) {
+      const correctedCount = correctSides({ w: exact, gradient, sides, upper });
+      if (correctedCount === 0) {
         w.set(exact.map((weight) => Math.min(upper, Math.max(0, weight))));
         return { status: 'solved', solves };
       }
@@ -123,8 +123,8 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
     const toRow = to * n;
     const curvature = covariance[fromRow + from]! + covariance[toRow + to]! - 2 * covariance[fromRow + to]!;
     const room = Math.min(w[from]!, upper - w[to]!);
-    const wanted = curvature > 0 ? (gradient[from]! - gradient[to]!) / curvature : room;
-    const amount = Math.min(room, wanted);
+    const exactAmount = curvature > 0 ? (gradient[from]! - gradient[to]!) / curvature : room;
+    const amount = Math.min(room, exactAmount);
     w[from] = amount === w[from] ? 0 : w[from]! - amount;
     w[to] = amount === upper - w[to]! ? upper : w[to]! + amount;
     for (let j = 0; j < n; j++) gradient[j]! += amount * (covariance[toRow + j]! - covariance[fromRow + j]!);
@@ -155,14 +155,14 @@ function findBestPartner({
 }: Omit<Descent, 'gap'> & { readonly diagonal: Float64Array; readonly from: number }): number {
   const n = w.length;
   const row = from * n;
-  const own = diagonal[from]!;
+  const variance = diagonal[from]!;
   const top = gradient[from]!;
   let best = -1;
   let bestGain = 0;
   for (let j = 0; j < n; j++) {
     const slope = top - gradient[j]!;
     if (slope <= 0 || w[j]! >= upper) continue;
-    const curvature = own + diagonal[j]! - 2 * covariance[row + j]!;
+    const curvature = variance + diagonal[j]! - 2 * covariance[row + j]!;
     const gain = curvature > 0 ? (slope * slope) / curvature : Infinity;
     if (gain > bestGain) {
       best = j;
@@ -242,7 +242,7 @@ function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {
   }
   const slack = TOLERANCE * scale;
   const price = free > 0 ? lambda / free : findPriceBetween({ gradient, sides });
-  let moved = 0;
+  let movedCount = 0;
   for (let i = 0; i < n; i++) {
     const side = sides[i]!;
     const next =
@@ -259,10 +259,10 @@ function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {
           : gradient[i]! > price + slack
             ? FREE
             : UPPER;
-    if (next !== side) moved++;
+    if (next !== side) movedCount++;
     sides[i] = next;
   }
-  return moved;
+  return movedCount;
 }
 
 /**

@@ -142,20 +142,20 @@ function computeOneFactorWeights(
 ): void {
   const n = x.length;
   const beta = new Float64Array(n);
-  const own = Float64Array.from(variances, (variance) => SPECIFIC_SHARE_MIN * variance);
+  const specific = Float64Array.from(variances, (variance) => SPECIFIC_SHARE_MIN * variance);
   let exposure = 0;
   for (let round = 0; round < FACTOR_ROUNDS; round++) {
     let square = 0;
-    for (let i = 0; i < n; i++) square += x[i]! * (marginal[i]! - own[i]! * x[i]!);
+    for (let i = 0; i < n; i++) square += x[i]! * (marginal[i]! - specific[i]! * x[i]!);
     exposure = Math.sqrt(Math.max(square, 0));
     if (exposure === 0) return;
     for (let i = 0; i < n; i++) {
-      beta[i] = (marginal[i]! - own[i]! * x[i]!) / exposure;
-      own[i] = Math.max(variances[i]! - beta[i]! ** 2, SPECIFIC_SHARE_MIN * variances[i]!);
+      beta[i] = (marginal[i]! - specific[i]! * x[i]!) / exposure;
+      specific[i] = Math.max(variances[i]! - beta[i]! ** 2, SPECIFIC_SHARE_MIN * variances[i]!);
     }
   }
   const computeWeightAt = (i: number, position: number) =>
-    (2 * budgets[i]!) / (beta[i]! * position + Math.sqrt((beta[i]! * position) ** 2 + 4 * own[i]! * budgets[i]!));
+    (2 * budgets[i]!) / (beta[i]! * position + Math.sqrt((beta[i]! * position) ** 2 + 4 * specific[i]! * budgets[i]!));
   for (let round = 0; round < EXPOSURE_ROUNDS; round++) {
     let count = 0;
     for (let i = 0; i < n; i++) count += beta[i]! * computeWeightAt(i, exposure);
@@ -187,20 +187,20 @@ function stepByGradients(
   const n = x.length;
   const rest = right.slice();
   const way = new Float64Array(n);
-  const moved = new Float64Array(n);
+  const scaledWay = new Float64Array(n);
   const pull = new Float64Array(n);
   step.fill(0);
   let before = 0;
   for (let k = 0; k < GRADIENTS_MAX; k++) {
     let size = 0;
     for (let i = 0; i < n; i++) size += (rest[i]! * rest[i]!) / (x[i]! * x[i]! * variances[i]! + budgets[i]!);
-    const kept = before > 0 ? size / before : 0;
+    const momentum = before > 0 ? size / before : 0;
     before = size;
     for (let i = 0; i < n; i++) {
-      way[i] = rest[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + kept * way[i]!;
-      moved[i] = x[i]! * way[i]!;
+      way[i] = rest[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + momentum * way[i]!;
+      scaledWay[i] = x[i]! * way[i]!;
     }
-    times(moved, pull);
+    times(scaledWay, pull);
     let curvature = 0;
     for (let i = 0; i < n; i++) {
       pull[i] = x[i]! * pull[i]! + budgets[i]! * way[i]!;
@@ -228,12 +228,12 @@ function stepByFactor(
 ): boolean {
   const { n } = metric;
   const curvature = createCurvature(algebra);
-  const own = budgets.map((budget, i) => budget / (x[i]! * x[i]!));
+  const barrier = budgets.map((budget, i) => budget / (x[i]! * x[i]!));
   if (
     !curvature.factor(
       metric,
       1,
-      own,
+      barrier,
       Int32Array.from({ length: n }, (_, i) => i),
       n,
     )

@@ -131,6 +131,13 @@ export const GovernanceOverview = defineObject(() => ({
           'Number of entries of the published log, including restatements; null if the log cannot be read.',
         ).nullable(),
         errors: defineEntryCount('Number of entries of the register of errors.'),
+        data_through: z.string().nullable().meta({
+          description: 'Last date of the data store of the index; null if the store has no data.',
+        }),
+        sessions_behind: z.int().min(0).nullable().meta({
+          description:
+            'Sessions of the index after its last published date, up to the last date of the data. Null if nothing is published or the store has no data.',
+        }),
       }),
     )
     .meta({ description: 'State of the benchmark statements, by id of the index.' }),

@@ -8,9 +8,9 @@ export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: 
   const table = parseTable(bytes, problems);
   if (table === undefined) return false;
   const names = table.schema.fields.map(({ name }) => name);
-  const begun = rows.beginMarket('market', names);
-  if (begun === undefined) return true; // the finding about the columns is already recorded
-  const { file, market } = begun;
+  const marketTable = rows.beginMarket('market', names);
+  if (marketTable === undefined) return true; // the finding about the columns is already recorded
+  const { file, market } = marketTable;
   const columns = names.map((_, i) => createCellReader(table.getChildAt(i)!)); // the schema has one field per column
   for (let row = 0; row < table.numRows; row++)
     market.addCells(
@@ -42,7 +42,7 @@ function createCellReader(column: Vector): (row: number) => Cell {
   const values = column.memoize();
   if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // other columns contain texts and numbers; the rows report any other value
   return (row) => {
-    const at: unknown = values.get(row);
-    return at === null ? null : new Date(Math.floor(Number(at) / DAY_MS) * DAY_MS);
+    const timestamp: unknown = values.get(row);
+    return timestamp === null ? null : new Date(Math.floor(Number(timestamp) / DAY_MS) * DAY_MS);
   };
 }

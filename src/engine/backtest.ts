@@ -77,7 +77,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
         requested_as_of: _asked,
         risk: _risk,
         active_risk: _active,
-        ...held
+        ...weightsView
       } = createWeightsView({
         runId: header.run_id,
         requestedAsOf: asOf ?? null,
@@ -87,7 +87,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
         risk: null,
         activeRisk: null,
       });
-      return held as Api.HeldWeights; // the rows have the form of the contract
+      return weightsView as Api.HeldWeights; // the rows have the form of the contract
     },
     closes() {
       const { held: _held, without_bar: _absent, ...closes } = createClosesView(columns);

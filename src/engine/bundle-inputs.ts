@@ -60,8 +60,8 @@ function openModels({ models: planned = {} }: BacktestPlan, files: Files): Store
  * part.
  */
 function listHashes(bytes: Uint8Array, assets: number): string[] {
-  let at = 0;
-  const files = computeFileBytes(assets).map((length) => bytes.subarray(at, (at += length)));
+  let offset = 0;
+  const files = computeFileBytes(assets).map((length) => bytes.subarray(offset, (offset += length)));
   return [computeSha256(bytes), computeSha256(files.map(computeSha256).join(''))];
 }
 

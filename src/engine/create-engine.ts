@@ -45,7 +45,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
         .weights.filter(({ weight }) => weight !== 0)
         .map(({ identifier }) => identifier)
         .toSorted(compareText);
-    return { calendar, currency, treatment, listHeld: listConstituents };
+    return { calendar, currency, treatment, listHeldIdentifiers: listConstituents };
   }
 
   /**
@@ -69,12 +69,16 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       tick: () => {},
     });
 
-  function planOf(indexId: string, asked: object): BacktestPlan {
-    const { value: given, findings: wrong } = checkShape(BacktestRequest, asked);
-    if (given === undefined) throw refuseWithFindings('request', wrong);
-    const { if_stale: _stale, as_known_on: _known, ...terms } = removeVersions(given, datedMarkets !== undefined);
+  function planOf(indexId: string, requestBody: object): BacktestPlan {
+    const { value: checkedRequest, findings: wrong } = checkShape(BacktestRequest, requestBody);
+    if (checkedRequest === undefined) throw refuseWithFindings('request', wrong);
+    const {
+      if_stale: _stale,
+      as_known_on: _known,
+      ...terms
+    } = removeVersions(checkedRequest, datedMarkets !== undefined);
     const document = definitions.require(indexId);
-    const request = resolveRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
+    const request = resolveRequest({ ...terms, benchmark: definitions.benchmarkOf(checkedRequest.benchmark) });
     assertOrder(request);
     assertForeign(document, request);
     const benchmark = request.benchmark?.kind === 'index' ? definitions.reachedBenchmark(request.benchmark.id) : {};
@@ -140,11 +144,11 @@ type Terms = z.infer<typeof BacktestRequest>;
  * Removes data versions from a request, because a market without earlier contents has none. @throws Refusal
  * VALIDATION_FAILED if the request names a version
  */
-function removeVersions(given: Terms, hasEarlier: boolean): Terms {
+function removeVersions(requestTerms: Terms, hasEarlier: boolean): Terms {
   const named = {
-    as_known: hasEarlier ? undefined : given.as_known,
-    as_known_on: given.as_known_on,
-    if_stale: given.if_stale || undefined,
+    as_known: hasEarlier ? undefined : requestTerms.as_known,
+    as_known_on: requestTerms.as_known_on,
+    if_stale: requestTerms.if_stale || undefined,
   };
   const findings = Object.entries(named).flatMap(([path, value]): Finding[] => {
     const message =
@@ -154,5 +158,5 @@ function removeVersions(given: Terms, hasEarlier: boolean): Terms {
     return value === undefined ? [] : [{ severity: 'error', code: 'NO_EFFECT', path, message }];
   });
   if (findings.length > 0) throw refuseWithFindings('request', sortFindings(findings));
-  return given;
+  return requestTerms;
 }

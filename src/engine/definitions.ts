@@ -37,11 +37,14 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     if (document?.plugins === undefined) return { document, findings };
     const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
     if (wrong.length > 0) return { document: undefined, findings: sortFindings([...findings, ...wrong]) };
-    const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
+    const reported = new Set(findings.map(({ path, message }) => `${path} ${message}`));
     const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf: findIndex });
     return {
       document: filled,
-      findings: sortFindings([...findings, ...lacking.filter(({ path, message }) => !known.has(`${path} ${message}`))]),
+      findings: sortFindings([
+        ...findings,
+        ...lacking.filter(({ path, message }) => !reported.has(`${path} ${message}`)),
+      ]),
     };
   }
 
@@ -52,15 +55,15 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
   }
 
   function findReached(indexId: string): BacktestPlan['documents'] {
-    const found = new Map<string, IndexDocument>();
+    const documentById = new Map<string, IndexDocument>();
     const reach = (id: string): void => {
-      if (found.has(id)) return;
+      if (documentById.has(id)) return;
       const document = require(id);
-      found.set(id, document);
+      documentById.set(id, document);
       listReferences(document).forEach(reach);
     };
     reach(indexId);
-    return Object.fromEntries(found);
+    return Object.fromEntries(documentById);
   }
 
   return {
@@ -84,9 +87,9 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       if (documents.has(id)) return findReached(id);
       throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is not a defined index.`, { benchmark: id });
     },
-    benchmarkOf(given: BacktestRequest['benchmark']): BenchmarkRef | null | undefined {
-      if (typeof given !== 'string') return given;
-      const { kind, id } = parseBenchmark(given);
+    benchmarkOf(benchmark: BacktestRequest['benchmark']): BenchmarkRef | null | undefined {
+      if (typeof benchmark !== 'string') return benchmark;
+      const { kind, id } = parseBenchmark(benchmark);
       return { id, kind: kind ?? (documents.has(id) ? 'index' : 'identifier'), price_column: 'CLOSE' };
     },
     /** Returns the calendar, currency and treatment of an index; a derived index has the treatment of its source. */

@@ -33,14 +33,14 @@ export function createDensePanels(
 }
 
 function checkIdentifiers(identifiers: readonly string[], problems: Problems): void {
-  const seen = new Set<string>();
+  const seenIdentifiers = new Set<string>();
   for (const [n, identifier] of identifiers.entries()) {
     const path = `prices.identifiers[${n}]`;
     if (typeof identifier !== 'string' || !isAssetIdentifier(identifier))
       problems.error(describeBadIdentifier(path, String(identifier)));
-    else if (seen.has(identifier))
+    else if (seenIdentifiers.has(identifier))
       problems.error({ code: 'DUPLICATE_KEY', path, message: `The identifier ${identifier} occurs twice.` });
-    seen.add(identifier);
+    seenIdentifiers.add(identifier);
   }
 }
 

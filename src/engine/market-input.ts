@@ -46,9 +46,9 @@ async function readContent(input: Api.MarketInput, problems: Problems): Promise<
     rows.beginCells(table, table, columns, { name });
   if (prices instanceof Uint8Array) {
     const { readArrowPrices } = await import('./arrow-prices.js');
-    const begun = readArrowPrices(prices, rows, problems);
+    const hasRows = readArrowPrices(prices, rows, problems);
     readTables(frames, problems, begin);
-    return begun ? rows.toContent()?.content : undefined;
+    return hasRows ? rows.toContent()?.content : undefined;
   }
   if ('data' in prices) {
     readFrames({ market: prices, ...frames }, null, problems, begin);

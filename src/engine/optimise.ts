@@ -34,9 +34,9 @@ export interface OptimiseDependencies {
  * Optimises an index under the constraint rows of a request, like a run of the service. @throws Refusal for the same
  * reasons as that run
  */
-export function optimiseIndex(asked: object, dependencies: OptimiseDependencies): Api.Optimisation {
+export function optimiseIndex(requestBody: object, dependencies: OptimiseDependencies): Api.Optimisation {
   const { market, engine, models, reached, composerOf } = dependencies;
-  const { constraints: rows = [], ...rest } = asked as { readonly constraints?: unknown };
+  const { constraints: rows = [], ...rest } = requestBody as { readonly constraints?: unknown };
   const request = readOptimisationRequest({ ...rest, constraint_set_id: REQUEST_SET_ID });
   const { set, findings } = checkConstraintSet({ id: REQUEST_SET_ID, name: REQUEST_SET_ID, constraints: rows });
   if (set === undefined) throw refuseWithFindings('request', findings);

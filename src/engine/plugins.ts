@@ -13,13 +13,13 @@ import type * as Api from './api.js';
 
 /** Reads plug-ins by id, as the service stores them. Loads the sandbox. @throws Refusal VALIDATION_FAILED */
 export async function readPlugins(
-  given: NonNullable<Api.EngineOptions['plugins']>,
+  inputs: NonNullable<Api.EngineOptions['plugins']>,
 ): Promise<ReadonlyMap<string, StoredPluginCode>> {
   const { loadPluginSandbox } = await import('#domain/datapoints/plugin-sandbox.js');
   await loadPluginSandbox();
   const findings: Finding[] = [];
   const plugins = new Map<string, StoredPluginCode>();
-  for (const [id, body] of Object.entries(given)) {
+  for (const [id, body] of Object.entries(inputs)) {
     const { plugin, wrong } = readPlugin(body);
     findings.push(...wrong.map((finding) => ({ ...finding, path: `plugins.${id}.${finding.path}` })));
     if (plugin !== undefined) plugins.set(id, { plugin, sha256: computeSha256(toCanonicalJson(plugin)) });

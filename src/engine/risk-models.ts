@@ -26,7 +26,7 @@ export interface IndexTerms {
   readonly currency: string;
   readonly treatment: TreatmentSpec;
   /** Returns the securities held on the last date of its run. */
-  readonly listHeld: () => readonly string[];
+  readonly listHeldIdentifiers: () => readonly string[];
 }
 
 interface LoadedModel {
@@ -75,8 +75,8 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
   }
 
   return {
-    estimate(modelId, asked) {
-      const { value: request, findings } = checkShape(RiskModelRequest, asked);
+    estimate(modelId, requestBody) {
+      const { value: request, findings } = checkShape(RiskModelRequest, requestBody);
       if (request === undefined) throw refuseWithFindings('request', findings);
       assertOrder(request);
       assertHasDates(market, { start: request.start, end: request.end });

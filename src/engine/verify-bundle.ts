@@ -13,7 +13,7 @@ import type { PublicationEntry, PublicKey } from '#domain/documents/publication-
 import type { MarketData } from '#domain/market/market-data.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createLogCheck } from '#store/publication/log-check.js';
-import { hashOf } from '#store/publication/statement-hash.js';
+import { computeStatementHash } from '#store/publication/statement-hash.js';
 import { findDifferingKeys, computeInputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice } from '#views/bundle/market-slice.js';
 import { findDifferingCloses, recomputeCloses } from '#views/bundle/recompute.js';
@@ -53,7 +53,7 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   const keys = collectKeys(files.get('keys.json')!, terms.keys);
   const signatures = await findSignatureFaults([manifest, ...entries], keys, terms);
   faults.push(...signatures.faults);
-  if (hashOf(manifest) !== manifest.hash)
+  if (computeStatementHash(manifest) !== manifest.hash)
     faults.push({ kind: 'file', message: 'The list of hashes is not the one that its hash states.' });
   if (terms.head !== undefined && terms.head !== manifest.head)
     faults.push({ kind: 'log', message: `The log ends with ${manifest.head}, not with ${terms.head}.` });
@@ -160,8 +160,8 @@ function parseText(line: string): unknown {
 }
 
 /** Returns the keys for the verification of signatures: the given keys, otherwise those of the bundle. */
-function collectKeys(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
-  const body = given === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : given;
+function collectKeys(bytes: Uint8Array, keysInput: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
+  const body = keysInput === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : keysInput;
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
 }
 

@@ -16,9 +16,9 @@ export function createCommitListeners(onFailure: (cause: unknown) => void): Comm
 
   return {
     add(type, listener) {
-      const own = listeners.get(type) ?? new Set();
-      listeners.set(type, own.add(listener));
-      return () => void own.delete(listener);
+      const ofType = listeners.get(type) ?? new Set();
+      listeners.set(type, ofType.add(listener));
+      return () => void ofType.delete(listener);
     },
     call(events) {
       for (const event of events) {

@@ -28,7 +28,7 @@ export type EstimateUniverse =
   /** Securities last held by a run, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
-      readonly listHeld: () => readonly string[];
+      readonly listHeldIdentifiers: () => readonly string[];
       readonly calendar: string;
       readonly currency: string;
       readonly treatment: TreatmentSpec;
@@ -124,7 +124,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
         })
       : openMarketOn({ market, calendars, code: universe.calendar });
   const requestedColumns = selectKnownColumns(
-    universe.kind === 'names' ? universe.identifiers : universe.listHeld(),
+    universe.kind === 'names' ? universe.identifiers : universe.listHeldIdentifiers(),
     sm.columnOf,
   );
   const window = {

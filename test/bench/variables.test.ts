@@ -26,11 +26,11 @@ test('every variable belongs to an existing bench, and the page states its defau
 });
 
 test('no bench reads an undeclared variable', () => {
-  const own = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS']); // variables that benches set for their child processes
+  const childVariables = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS']); // variables that benches set for their child processes
   const read = sources.flatMap((file) =>
     [...readFileSync(`bench/${file}`, 'utf8').matchAll(/process\.env\['([A-Z_]+)'\]/g)].map(([, name]) => name!),
   );
-  expect(read.filter((name) => !own.has(name))).toEqual([]);
+  expect(read.filter((name) => !childVariables.has(name))).toEqual([]);
 });
 
 test('a misspelt variable of a bench is reported with the nearest known one; variables of other programs are ignored', () => {

@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
 
   test('takes over the content of a home, and a home takes it back, with all times and hashes', async () => {
     const [home, back] = [await createTemporaryFolder(), await createTemporaryFolder()];
-    const own = await openTestDatabase();
+    const ownDatabase = await openTestDatabase();
     const embedded = await startServiceHere(home);
     const expected = await createLevels(embedded.url);
     await createHistory(embedded.url);
@@ -132,15 +132,15 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
     expect(await ask(embedded.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await embedded.stop();
-    expect(await runHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
-    expect(await runHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
-    const shared = await startServiceHere(home, [], { DATABASE_URL: own.url });
+    expect(await runHere(['copy', '--from', home, '--to', ownDatabase.url])).toMatchObject({ status: 0 });
+    expect(await runHere(['copy', '--from', back, '--to', ownDatabase.url])).toMatchObject({ status: 78 });
+    const shared = await startServiceHere(home, [], { DATABASE_URL: ownDatabase.url });
     expect(await readAnswers(shared.url)).toEqual(before);
     await runJob(shared.url, '/analytics/EVEN/backtest', {}); // queued after the copied jobs
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
     const after = await readAnswers(shared.url);
     await shared.stop();
-    expect(await runHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
+    expect(await runHere(['copy', '--to', back], { DATABASE_URL: ownDatabase.url })).toMatchObject({ status: 0 });
     for (const folder of ['artifacts', 'stores'])
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
     const again = await startServiceHere(back);
@@ -149,7 +149,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     await runJob(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
     await again.stop();
     expect((await runHere(['verify', '--home', back])).status).toBe(0);
-    await own.drop();
+    await ownDatabase.drop();
   });
 
   test('is readable by the commands for a home', async () => {

@@ -11,7 +11,7 @@ import { startService } from './process.js';
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const unit = readFileSync('data/deploy/divisor.service', 'utf8');
 const workerUnit = readFileSync('data/deploy/divisor-worker.service', 'utf8');
-const settingOf = (name: string, of = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(of)?.[1];
+const settingOf = (name: string, text = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];
 
 test('the image uses Node 24, runs as an unprivileged user, and copies only existing files', () => {
   expect(dockerfile.match(/^FROM .*$/gm)).toEqual(['FROM ${NODE_IMAGE} AS build', 'FROM ${NODE_IMAGE}']);

@@ -62,9 +62,9 @@ const variables = new Set<string>(Object.values(SETTINGS).map(({ variable }) => 
 test('start commands of this version with settings that exist in this version', () => {
   expect([...new Set(commands.map(([verb]) => verb))].toSorted()).toEqual(['migrate', 'serve', 'worker']);
   for (const [verb, ...words] of commands) {
-    const given = words.filter((word) => word.startsWith('--'));
+    const usedFlags = words.filter((word) => word.startsWith('--'));
     expect(
-      given.filter((flag) => !flags.has(flag)),
+      usedFlags.filter((flag) => !flags.has(flag)),
       verb,
     ).toEqual([]);
   }

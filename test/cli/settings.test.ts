@@ -23,9 +23,12 @@ test('the endpoint and region of an object store may be set for all AWS services
   const all = { AWS_ENDPOINT_URL: 'http://all:1', AWS_DEFAULT_REGION: 'eu-north-1' };
   expect(createRow([], all, 'awsEndpoint')).toMatchObject({ value: 'http://all:1', source: 'AWS_ENDPOINT_URL' });
   expect(createRow([], all, 'awsRegion')).toMatchObject({ value: 'eu-north-1', source: 'AWS_DEFAULT_REGION' });
-  const own = { ...all, AWS_ENDPOINT_URL_S3: 'http://s3:1', AWS_REGION: 'eu-west-1' };
-  expect(createRow([], own, 'awsEndpoint')).toMatchObject({ value: 'http://s3:1', source: 'AWS_ENDPOINT_URL_S3' });
-  expect(createRow([], own, 'awsRegion')).toMatchObject({ value: 'eu-west-1', source: 'AWS_REGION' });
+  const ownEnvironment = { ...all, AWS_ENDPOINT_URL_S3: 'http://s3:1', AWS_REGION: 'eu-west-1' };
+  expect(createRow([], ownEnvironment, 'awsEndpoint')).toMatchObject({
+    value: 'http://s3:1',
+    source: 'AWS_ENDPOINT_URL_S3',
+  });
+  expect(createRow([], ownEnvironment, 'awsRegion')).toMatchObject({ value: 'eu-west-1', source: 'AWS_REGION' });
 });
 
 test.each([

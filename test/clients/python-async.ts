@@ -87,7 +87,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const formatOneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
+const formatOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
 
 /** Returns the return type of an asynchronous method. Quoted text names types that the stub imports. */
 const convertToAsyncType = (type: string): string =>

@@ -124,8 +124,8 @@ function formatMember({ name, shape, description }: Field, owner: string, naming
  * one for optional members.
  */
 function formatFunctionalTypedDict(name: string, fields: readonly Field[], naming: TypeNaming): string {
-  const formatDictionary = (of: string, members: readonly Field[], ending: string) =>
-    `${of} = t.TypedDict("${of}", {\n${members
+  const formatDictionary = (dictionary: string, members: readonly Field[], ending: string) =>
+    `${dictionary} = t.TypedDict("${dictionary}", {\n${members
       .map(
         (field) =>
           `    "${field.name}": ${typeText(field.shape, `${name}${formatPascal(field.name)}`, { ...naming, prefix: '"' })},\n`,

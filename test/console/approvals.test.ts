@@ -188,18 +188,18 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     expect((await ask('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{ indices: ['CORE'] }] })).status).toBe(
       200,
     );
-    const own = await page
+    const clientPage = await page
       .context()
       .browser()!
       .newPage({ viewport: { width: 1280, height: 820 } });
-    own.setDefaultTimeout(WAIT_MS);
-    await own.goto(`${service.url()}/console/governance/clients/ACME`);
-    await own.getByLabel('Key', { exact: true }).fill(eve!['x-api-key']);
-    await own.keyboard.press('Enter');
-    await own.getByLabel('Name *').waitFor();
-    expect(await own.getByLabel('Name *').isDisabled()).toBe(true);
-    expect(await own.getByRole('button', { name: 'CORE', exact: true }).isDisabled()).toBe(true);
-    expect(await own.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
-    await own.close();
+    clientPage.setDefaultTimeout(WAIT_MS);
+    await clientPage.goto(`${service.url()}/console/governance/clients/ACME`);
+    await clientPage.getByLabel('Key', { exact: true }).fill(eve!['x-api-key']);
+    await clientPage.keyboard.press('Enter');
+    await clientPage.getByLabel('Name *').waitFor();
+    expect(await clientPage.getByLabel('Name *').isDisabled()).toBe(true);
+    expect(await clientPage.getByRole('button', { name: 'CORE', exact: true }).isDisabled()).toBe(true);
+    expect(await clientPage.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
+    await clientPage.close();
   });
 });

@@ -78,8 +78,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     // The pinned weight column comes first and contains the group names; the sum is in the column of decided weights.
     const decided = await groups.locator('[data-column=decided]').allTextContents();
     const total = decided.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
-    const known = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
-    expect(total).toBeCloseTo(known, 1);
+    const expectedSum = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
+    expect(total).toBeCloseTo(expectedSum, 1);
     const rows = page.getByRole('grid', { name: 'constituents of CORE' });
     const count = async () => Number(await rows.getAttribute('aria-rowcount'));
     const before = await count();
@@ -231,8 +231,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const row = table.getByRole('row', { name: /Benchmark BROAD/ });
     await pollEventually(() => row.textContent()).toContain(`${formatText(broad)}%`);
     // Differences are relative to the benchmark, as in the key figures of the page.
-    const own = table.getByRole('row', { name: /CORE, total return/ });
-    expect(await own.textContent()).toContain(`${formatText(core - broad)} pp`);
+    const totalReturnRow = table.getByRole('row', { name: /CORE, total return/ });
+    expect(await totalReturnRow.textContent()).toContain(`${formatText(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
     await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
     const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });
@@ -291,8 +291,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await level.getByRole('application', { name: /^Level of CORE/ }).waitFor();
     expect(await level.getByText('Since 2020-12-31').count()).toBe(1);
     expect(await level.getByRole('heading', { name: 'CORE', exact: true }).count()).toBe(0);
-    const held = page.frameLocator('iframe[title^="constituents of BROAD"]');
-    await held.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
+    const weightsFrame = page.frameLocator('iframe[title^="constituents of BROAD"]');
+    await weightsFrame.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
     const listPinOrder = () => page.locator('.dashboard-pin h2 a').allTextContents();
     expect(await listPinOrder()).toEqual(['Level of CORE', 'Constituents of BROAD']);
     await page.getByRole('button', { name: 'Move constituents of BROAD back' }).click();

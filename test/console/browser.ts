@@ -31,8 +31,8 @@ const UNPACKED = 'node_modules/.cache/chromium-147.0.0';
  * @throws Error if none can start
  */
 export async function openBrowser(): Promise<Browser> {
-  const given = process.env['CHROME_PATH'];
-  if (given !== undefined) return launch(given);
+  const chromePath = process.env['CHROME_PATH'];
+  if (chromePath !== undefined) return launch(chromePath);
   try {
     return await launch(await unpackChromium());
   } catch (failure) {

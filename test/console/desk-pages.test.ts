@@ -33,10 +33,10 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { page, service } = desk;
     // Figures that are still loading are shown as outlines instead of dashes.
     let answer = () => {};
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       answer = resolve;
     });
-    await page.route('**/analytics/summaries', (route) => held.then(() => route.continue()));
+    await page.route('**/analytics/summaries', (route) => released.then(() => route.continue()));
     await page.goto(service.url());
     await page.getByRole('heading', { name: 'Served market' }).waitFor();
     const row = page.getByRole('row', { name: /^CORE/ });

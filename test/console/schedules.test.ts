@@ -113,7 +113,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     const row = page.getByRole('row', { name: /^Close \d/ });
     await row.getByText(second).waitFor();
     await row.getByText('blocked', { exact: true }).waitFor();
-    expect(await page.getByLabel('Days of all schedules').textContent()).toContain('Blocked days1need a decision');
+    expect(await page.getByLabel('Days of all schedules').textContent()).toContain('Blocked days1needs a decision');
     await row.click();
     await page.waitForURL('**/console/schedules/close');
   });

@@ -24,12 +24,12 @@ let lastCall: Promise<unknown> = Promise.resolve();
  * folder.
  */
 export function runInTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
-  const made = lastCall.then(() => {
+  const nextCall = lastCall.then(() => {
     watchedFolder?.listener(call);
     return make();
   });
-  lastCall = made.catch(() => undefined);
-  return made;
+  lastCall = nextCall.catch(() => undefined);
+  return nextCall;
 }
 
 /** Intercepts the functions of `node:fs/promises`. @returns a function that restores them */

@@ -122,11 +122,11 @@ function createClients() {
    * together with its child.
    */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
-    const own = `/data/watchlists/own-${writer}`;
+    const ownPath = `/data/watchlists/own-${writer}`;
     const shared = `/data/watchlists/shared-${writer % 4}`;
     for (let turn = 0; !isOver(); turn++) {
-      await write(url, `${own}-${turn % 50}`, false);
-      await write(url, own, turn % 7 === 6);
+      await write(url, `${ownPath}-${turn % 50}`, false);
+      await write(url, ownPath, turn % 7 === 6);
       await write(url, shared, false);
       if (turn % 5 === 0) await putAndDelete(url, writer, turn);
     }

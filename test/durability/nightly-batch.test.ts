@@ -266,7 +266,7 @@ function createChecker(common: CommonJson, sent: number) {
   const script = spawn('python3', ['test/durability/check-batch.py'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const answer = textOf(script.stdout);
   const hashes: string[] = [];
-  const kept = new Map<number, AccountResult>();
+  const keptResults = new Map<number, AccountResult>();
   const blocks = Math.ceil(sent / BLOCK_ACCOUNTS);
   let position = 0;
   const put = async (line: unknown): Promise<void> => {
@@ -284,7 +284,7 @@ function createChecker(common: CommonJson, sent: number) {
   }
 
   return {
-    kept,
+    kept: keptResults,
     results: () => position,
     /** @returns false if the next block is not solved yet or does not exist */
     async readNext(): Promise<boolean> {
@@ -295,7 +295,7 @@ function createChecker(common: CommonJson, sent: number) {
       hashes.push(hashOf(accounts));
       for (const result of accounts) {
         const isCompared = position % step === 0;
-        if (isCompared) kept.set(position, result);
+        if (isCompared) keptResults.set(position, result);
         await put({ position, result, account: isCompared ? accountOf(common, position) : null });
         position++;
       }
@@ -322,16 +322,16 @@ function createChecker(common: CommonJson, sent: number) {
  * Solves accounts again in this process. @returns processor milliseconds in the order of the accounts, and the accounts
  * whose results are not bit-identical to the first results
  */
-function solveAgain(json: CommonJson, kept: ReadonlyMap<number, AccountResult>) {
+function solveAgain(json: CommonJson, keptResults: ReadonlyMap<number, AccountResult>) {
   const common = readCommon(json);
-  const accounts = [...kept].map(([at, result]) => ({ account: accountOf(json, at), result }));
+  const accounts = [...keptResults].map(([at, result]) => ({ account: accountOf(json, at), result }));
   for (const { account } of accounts.slice(0, WARM_UP)) solveOutcome(common, account, '');
   const differing: string[] = [];
   const again = accounts.map(({ account, result }) => {
     const begin = process.cpuUsage();
-    const own = solveOutcome(common, account, '');
+    const solvedAgain = solveOutcome(common, account, '');
     const { user, system } = process.cpuUsage(begin);
-    if (JSON.stringify(own) !== JSON.stringify(result)) differing.push(`${result.account_id} has other bits`);
+    if (JSON.stringify(solvedAgain) !== JSON.stringify(result)) differing.push(`${result.account_id} has other bits`);
     return (user + system) / 1000;
   });
   return { again: again.toSorted((a, b) => a - b), differing };

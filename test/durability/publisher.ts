@@ -53,10 +53,10 @@ export function createPublisher(ask: PublisherAsk, dates: readonly string[]): Pu
         readonly keys: readonly PublicKey[];
       };
       const verdict = verifyLog(entries, { keys: new Map(keys.map((key) => [key.key_id, key])), head: null });
-      const held = new Set(entries.map(({ hash }) => hash));
+      const entryHashes = new Set(entries.map(({ hash }) => hash));
       return [
         ...('reason' in verdict ? [`entry ${verdict.seq} of the published log: ${verdict.reason}`] : []),
-        ...heads.filter((head) => !held.has(head)).map((head) => `the published entry ${head} is gone`),
+        ...heads.filter((head) => !entryHashes.has(head)).map((head) => `the published entry ${head} is gone`),
         ...(new Set(entries.map(({ date }) => date)).size === entries.length ? [] : ['a close was published twice']),
       ];
     },

@@ -44,10 +44,10 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
     await writePrices(t, security);
     const day = await performed(SESSIONS[t]!);
     const direct = RULE_INDICES.filter(({ members }) => members.includes(security)).map(({ id }) => id);
-    const made = OVERLAY_INDICES.filter(({ parent }) => direct.includes(parent)).map(({ id }) => id);
-    expect(day.held.map(({ index_id: id }) => id)).toEqual([...direct, ...made].toSorted());
+    const overlayIds = OVERLAY_INDICES.filter(({ parent }) => direct.includes(parent)).map(({ id }) => id);
+    expect(day.held.map(({ index_id: id }) => id)).toEqual([...direct, ...overlayIds].toSorted());
     expect(new Set(day.held.map(({ code }) => code))).toEqual(new Set(['CHECK_FAILED']));
-    expect(await delivered(SESSIONS[t]!)).toBe(FAMILY.length - direct.length - made.length);
+    expect(await delivered(SESSIONS[t]!)).toBe(FAMILY.length - direct.length - overlayIds.length);
     await writePrices(t);
     await refreshWhole();
   },

@@ -130,7 +130,7 @@ describe('on a synthetic market', () => {
   /** Repeats the checks with the model stored in parts, so that its matrix is in several files. */
   async function writeInSeveralFiles(before: Uint8Array, changed: Uint8Array): Promise<void> {
     const model = await requireBody<Model>('GET', '/risk-models/own');
-    const own = await rebuildDividedModel(model.asset_ids.length);
+    const ownModel = await rebuildDividedModel(model.asset_ids.length);
     expect(await requireBody<Model>('GET', '/risk-models/own')).toEqual({
       ...model,
       content_hash: expect.any(String) as string,
@@ -141,7 +141,7 @@ describe('on a synthetic market', () => {
     expect(await levelsOf('DIVIDED')).toEqual(await levelsOf('LEAST'));
     const { checks } = await requireBody<Checks>('GET', '/analytics/DIVIDED/reconcile');
     expect(checks.filter(({ name, holds }) => holds && name.startsWith('stored risk model own, file'))).toHaveLength(
-      own.length,
+      ownModel.length,
     );
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
     const matrix = readTar(before).get('model-0.f64')!;
@@ -151,7 +151,7 @@ describe('on a synthetic market', () => {
     expect((await verifyHome(openHome())).flatMap(({ damaged: faults }) => faults)).toEqual([]);
     expect((await service.ask('DELETE', '/risk-models/own')).status).toBe(204);
     await service.restart(async () => {}, 'handed on');
-    expect(own.filter((name) => existsSync(join(openHome().artifacts, name)))).toEqual([]);
+    expect(ownModel.filter((name) => existsSync(join(openHome().artifacts, name)))).toEqual([]);
     expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // checked with the files of the run
   }
 
@@ -243,10 +243,10 @@ describe('on data with a corrected price', () => {
     expect(listFileNames(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
     // Decisions on the latest data version would differ: half in A instead of a fifth.
-    const known = addFiles(bundle, () => ({
+    const knownBundle = addFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));
-    expect(await kindsOf(known)).toEqual(['file', 'close']);
-    expect(await kindsOf(addHashes(known))).toEqual(['signature', 'close']);
+    expect(await kindsOf(knownBundle)).toEqual(['file', 'close']);
+    expect(await kindsOf(addHashes(knownBundle))).toEqual(['signature', 'close']);
   });
 });

@@ -148,8 +148,8 @@ test('a changed definition, log or key is reported, and so is a truncated or emp
   ).toContain('signature');
   expect(kindsOf(await verifyBundle(bundle.subarray(0, 5000)))).toEqual(['file']);
   expect(kindsOf(await verifyBundle(new TextEncoder().encode('hello')))).toEqual(['file']);
-  const given = { keys: { keys: [] }, head: '0'.repeat(64) };
-  expect(kindsOf(await verifyBundle(bundle, given))).toEqual(['signature', 'log']);
+  const verifyTerms = { keys: { keys: [] }, head: '0'.repeat(64) };
+  expect(kindsOf(await verifyBundle(bundle, verifyTerms))).toEqual(['signature', 'log']);
 });
 
 test('`divisor bundle` writes it, and `divisor verify-bundle` exits with 0 for a valid one and 1 for a changed one', async () => {

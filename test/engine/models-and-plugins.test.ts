@@ -70,14 +70,14 @@ interface Frame {
 }
 
 test('an estimated risk model is bit-identical to that of the service, and so is one imported from its export', async () => {
-  const own = engine.riskModel('own', estimate);
+  const ownModel = engine.riskModel('own', estimate);
   const stored = await service.ok<{ covariance: Frame; asset_ids: string[]; diagnostics: object }>(
     'GET',
     '/risk-models/own',
   );
-  expect(own.asset_ids).toEqual(stored.asset_ids);
-  expect([...own.covariance]).toEqual(stored.covariance.data.flat());
-  expect(own.diagnostics).toEqual(stored.diagnostics);
+  expect(ownModel.asset_ids).toEqual(stored.asset_ids);
+  expect([...ownModel.covariance]).toEqual(stored.covariance.data.flat());
+  expect(ownModel.diagnostics).toEqual(stored.diagnostics);
   const sent = await service.ok<Parameters<Api.Engine['importRiskModel']>[1]>('GET', '/risk-models/own/export');
   const copy = engine.importRiskModel('copy', sent);
   expect([...copy.covariance]).toEqual(stored.covariance.data.flat());
@@ -100,8 +100,8 @@ test('an index of a run is estimated on its last held securities', async () => {
   engine.define(bodies[1]!);
   await service.job('/risk-models/held/estimate', { index_id: 'PARENT', start: '2022-02-01' });
   const stored = await service.ok<{ covariance: Frame }>('GET', '/risk-models/held');
-  const own = engine.riskModel('held', { index_id: 'PARENT', start: '2022-02-01' });
-  expect([...own.covariance]).toEqual(stored.covariance.data.flat());
+  const heldModel = engine.riskModel('held', { index_id: 'PARENT', start: '2022-02-01' });
+  expect([...heldModel.covariance]).toEqual(stored.covariance.data.flat());
 });
 
 test('an optimisation has the result of the service', async () => {
@@ -120,8 +120,8 @@ test('an optimisation has the result of the service', async () => {
     const job = await service.job('/optimise/runs', { ...request, constraint_set_id: 'desk' });
     expect(job.error).toBeNull();
     const { run_id: _run, constraint_set_id: _set, ...result } = job.result as Record<string, unknown>;
-    const own = engine.optimise({ ...request, constraints } as unknown as Api.OptimisationRequest);
-    expect(JSON.parse(JSON.stringify(own))).toEqual(result);
+    const ownResult = engine.optimise({ ...request, constraints } as unknown as Api.OptimisationRequest);
+    expect(JSON.parse(JSON.stringify(ownResult))).toEqual(result);
   }
 });
 
@@ -167,16 +167,16 @@ describe('decisions on data known at the time', () => {
   } as unknown as Body;
 
   test('use the earlier content, and levels use the last content', async () => {
-    const own = await openEngine({
+    const deskEngine = await openEngine({
       market: { prices: createPrices(10) },
       known_on: '2024-01-08',
       earlier: [{ known_on: '2024-01-01', market: { prices: createPrices(40) } }],
     });
-    own.define(desk);
+    deskEngine.define(desk);
     // On Friday the 5th, the latest data version leads to half in A, the earlier version to a fifth. A doubles on
     // Monday.
-    expect(own.backtest('DESK').metrics.total_return).toBeCloseTo(0.5, 12);
-    expect(own.backtest('DESK', { as_known: 'decision' }).metrics.total_return).toBeCloseTo(0.2, 12);
+    expect(deskEngine.backtest('DESK').metrics.total_return).toBeCloseTo(0.5, 12);
+    expect(deskEngine.backtest('DESK', { as_known: 'decision' }).metrics.total_return).toBeCloseTo(0.2, 12);
   });
 
   test('need days in order', async () => {

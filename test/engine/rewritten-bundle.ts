@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BundleManifest } from '#domain/documents/bundle-document.js';
-import { hashOf } from '#store/publication/statement-hash.js';
+import { computeStatementHash } from '#store/publication/statement-hash.js';
 import { computeInputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice, encodeSlice } from '#views/bundle/market-slice.js';
 import { readTar, createTarParts } from '#views/bundle/tar.js';
@@ -51,7 +51,9 @@ export function addHashes(bundle: Uint8Array): Uint8Array {
     ]);
     const changed = { ...stated, ...computeInputDigests(market), files: Object.fromEntries(hashes) };
     return {
-      'manifest.json': new TextEncoder().encode(JSON.stringify({ ...changed, hash: hashOf(changed), signature })),
+      'manifest.json': new TextEncoder().encode(
+        JSON.stringify({ ...changed, hash: computeStatementHash(changed), signature }),
+      ),
     };
   });
 }

@@ -46,15 +46,16 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
       const broken: string[] = [];
       let sent = 0;
 
-      async function ask(made: WireRequest, { name, headers, isLimited }: Client): Promise<void> {
-        const request = { ...made, headers: { ...headers, ...made.headers } };
+      async function ask(wireRequest: WireRequest, { name, headers, isLimited }: Client): Promise<void> {
+        const request = { ...wireRequest, headers: { ...headers, ...wireRequest.headers } };
         try {
           const answer = await wire.send(request);
           tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
           if (answer.status < 300) reached.add(request.operation);
           slowest.push({ ms: answer.ms, request });
           slowest.sort((a, b) => b.ms - a.ms).splice(5);
-          const isShown = isLimited && answer.body.includes(KEPT_NAME) && made.body?.includes(KEPT_NAME) !== true;
+          const isShown =
+            isLimited && answer.body.includes(KEPT_NAME) && wireRequest.body?.includes(KEPT_NAME) !== true;
           const faults = [...judge(request, answer), ...(isShown ? [`${name} is shown a document of others`] : [])];
           if (faults.length > 0)
             broken.push(

@@ -73,10 +73,10 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
 
   /** Returns values of a parameter; deletions mostly address objects that no other request uses. */
   function createParameterArbitrary({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
-    const known = valueOf(schema, name);
+    const memberValue = valueOf(schema, name);
     return method === 'DELETE' && name !== 'job_id'
-      ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE_IDS) }, { weight: 1, arbitrary: known })
-      : known;
+      ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE_IDS) }, { weight: 1, arbitrary: memberValue })
+      : memberValue;
   }
 
   function pathOf(

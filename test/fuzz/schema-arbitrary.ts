@@ -18,7 +18,7 @@ const DEPTH_MAX = 7;
  * a non-empty range.
  */
 export function createSchemaArbitraries(components: Readonly<Record<string, JsonSchema>>, vocabulary: Vocabulary) {
-  const known = new Map<string, fc.Arbitrary<unknown>>();
+  const arbitraryByName = new Map<string, fc.Arbitrary<unknown>>();
 
   function valueOf(schema: JsonSchema, name = '', depth = 0): fc.Arbitrary<unknown> {
     const word = Object.hasOwn(vocabulary, name) ? vocabulary[name] : undefined;
@@ -63,8 +63,8 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
 
   function createComponent(name: string, depth: number): fc.Arbitrary<unknown> {
     const key = `${name} ${depth}`;
-    let arbitrary = known.get(key);
-    if (arbitrary === undefined) known.set(key, (arbitrary = valueOf(components[name] ?? {}, '', depth + 1)));
+    let arbitrary = arbitraryByName.get(key);
+    if (arbitrary === undefined) arbitraryByName.set(key, (arbitrary = valueOf(components[name] ?? {}, '', depth + 1)));
     return arbitrary;
   }
 

@@ -208,13 +208,13 @@ function readExampleClass(): string {
 function formatPluginExamples(): string {
   return Object.entries(PLUGIN_EXAMPLES)
     .map(([id, { name, kind, inputs, source }]) => {
-      const given = Object.entries(inputs).map(
+      const inputTexts = Object.entries(inputs).map(
         ([input, read]: [string, string | { expression: string; sessions: number }]) =>
           typeof read === 'string'
             ? `\`${input}\`: \`${read}\``
             : `\`${input}\`: \`${read.expression}\` of ${read.sessions} sessions`,
       );
-      return `**${name}** (\`${id}\`), a ${kind}. Inputs: ${given.join(', ')}.\n\n\`\`\`text\n${source}\`\`\``;
+      return `**${name}** (\`${id}\`), a ${kind}. Inputs: ${inputTexts.join(', ')}.\n\n\`\`\`text\n${source}\`\`\``;
     })
     .join('\n\n');
 }
@@ -234,8 +234,8 @@ const COMMON_PARAMETERS = new Set(['missing', 'soft', 'priority']);
 
 function formatClassTable(entries: readonly CatalogueEntry[]): string {
   const rows = entries.map(createTypeSpec).map(({ type, help, parameters }) => {
-    const own = parameters.filter(({ name }) => !COMMON_PARAMETERS.has(name));
-    return [`\`${type}\``, help ?? '', own.map(formatParameterText).join(', ')];
+    const ownParameters = parameters.filter(({ name }) => !COMMON_PARAMETERS.has(name));
+    return [`\`${type}\``, help ?? '', ownParameters.map(formatParameterText).join(', ')];
   });
   return formatTable(['class', 'does', 'parameters'], rows);
 }

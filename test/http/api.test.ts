@@ -101,10 +101,10 @@ test.each(routes.filter(([, route]) => route.openQuery !== true))(
 );
 
 describe('an unsupported Accept is 406 with the supported types', () => {
-  const asked = routes.filter(
+  const testedRoutes = routes.filter(
     ([, { success, query }]) => success.status !== 204 && (query?.safeParse({}).success ?? true),
   );
-  test.each(asked)('%s', async (_id, route) => {
+  test.each(testedRoutes)('%s', async (_id, route) => {
     const { schema, media = [] } = route.success;
     const offered = [...(schema === undefined ? [] : ['application/json']), ...media];
     const answerTo = (accept?: string) => ask(route.method, pathOf(route), 'admin', bodyOf(route), accept);

@@ -88,14 +88,14 @@ describe('a service without keys', () => {
     expect(await codeOf(authenticateWithoutKeys, { host: 'localhost:8080', ...headers })).toBe('FORBIDDEN_ORIGIN');
   });
 
-  const own = { host: 'localhost:8080' };
+  const ownHeaders = { host: 'localhost:8080' };
   test.each([
-    [own, 'accepted'],
-    [{ ...own, origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }, 'accepted'],
-    [{ ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }, 'FORBIDDEN_ORIGIN'],
-    [{ ...own, origin: 'http://127.0.0.1:8080' }, 'FORBIDDEN_ORIGIN'],
-    [{ ...own, 'sec-fetch-site': 'same-origin' }, 'FORBIDDEN_ORIGIN'],
-    [{ ...own, 'sec-fetch-site': 'none' }, 'FORBIDDEN_ORIGIN'],
+    [ownHeaders, 'accepted'],
+    [{ ...ownHeaders, origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }, 'accepted'],
+    [{ ...ownHeaders, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...ownHeaders, origin: 'http://127.0.0.1:8080' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...ownHeaders, 'sec-fetch-site': 'same-origin' }, 'FORBIDDEN_ORIGIN'],
+    [{ ...ownHeaders, 'sec-fetch-site': 'none' }, 'FORBIDDEN_ORIGIN'],
   ])('accepts writes only from its pages and from programs: %j is %s', async (headers, expected) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
       expect([method, await codeOf(authenticateWithoutKeys, headers as Record<string, string>, method)]).toEqual([
@@ -106,7 +106,11 @@ describe('a service without keys', () => {
 
   test('reads from another page of this machine are accepted', async () => {
     expect(
-      await codeOf(authenticateWithoutKeys, { ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }),
+      await codeOf(authenticateWithoutKeys, {
+        ...ownHeaders,
+        origin: 'http://localhost:3000',
+        'sec-fetch-site': 'same-site',
+      }),
     ).toBe('accepted');
   });
 });

@@ -32,12 +32,14 @@ async function serve(terms: Partial<Parameters<typeof listen>[0]>) {
 /** Returns the response to a GET request, or the reason why the request failed. */
 function ask(url: string, options: RequestOptions) {
   return new Promise<{ status: number; hsts: string | undefined } | { failure: string }>((resolve) => {
-    const asked = request(`${url}/live`, { agent: false, ...options }, (answer) => {
+    const clientRequest = request(`${url}/live`, { agent: false, ...options }, (answer) => {
       answer.resume();
       resolve({ status: answer.statusCode!, hsts: answer.headers['strict-transport-security'] });
     });
-    asked.on('error', (failure: NodeJS.ErrnoException) => resolve({ failure: failure.code ?? failure.message }));
-    asked.end();
+    clientRequest.on('error', (failure: NodeJS.ErrnoException) =>
+      resolve({ failure: failure.code ?? failure.message }),
+    );
+    clientRequest.end();
   });
 }
 

@@ -132,9 +132,9 @@ export async function openOn(
   const { pool, errands } = createTestPool();
   const logged: string[] = [];
   const fields: Record<string, unknown>[] = [];
-  const note = (given: object, message: string): void => {
+  const note = (logFields: object, message: string): void => {
     logged.push(message);
-    fields.push({ ...given });
+    fields.push({ ...logFields });
   };
   const { clock } = time;
   const log = { info: note, warn: note, error: note };

@@ -283,7 +283,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
 
     test('counts changes upwards, also over restarts', async () => {
       const { queue, reopen, pass } = await joined();
-      const revisionOf = async (of: JobQueue) => (await of.find('backtest:a'))!.revision;
+      const revisionOf = async (jobQueue: JobQueue) => (await jobQueue.find('backtest:a'))!.revision;
       await queue.submit(createJob('a'));
       const pending = await revisionOf(queue);
       await queue.cancel('backtest:a');

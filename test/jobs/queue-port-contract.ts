@@ -70,10 +70,10 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
           () => 'queued',
           ({ code, detail }: Refusal) => ({ code, detail }),
         );
-      const own = { code: 'RATE_LIMITED', detail: { queued: 1, limit: 1 } };
+      const rateRefusal = { code: 'RATE_LIMITED', detail: { queued: 1, limit: 1 } };
       expect(await Promise.all(['a', 'b'].map((id) => createOutcome(createJob(id, createOrigin('one')))))).toEqual([
         'queued',
-        own,
+        rateRefusal,
       ]);
       expect(await Promise.all(['c', 'd', 'e'].map((id) => createOutcome(createJob(id))))).toEqual([
         'queued',

@@ -8,14 +8,14 @@ export function describeOrder({ joined, joinAs }: Queues): void {
   describe('the order of starts', () => {
     test('high priorities start before normal and low ones, of any owner, also after a restart and a retry', async () => {
       const { queue, claimed, reopen } = await joined();
-      const of = (owner: string, priority: JobPriority): Partial<NewJob> => ({
+      const describeJob = (owner: string, priority: JobPriority): Partial<NewJob> => ({
         origin: { ...createOrigin(owner).origin!, priority },
       });
-      await queue.submit(createJob('low', of('a', 'low')));
+      await queue.submit(createJob('low', describeJob('a', 'low')));
       await queue.submit(createJob('n1', createOrigin('a')));
       await queue.submit(createJob('n2', createOrigin('b')));
-      await queue.submit(createJob('h1', of('a', 'high')));
-      await queue.submit(createJob('h2', of('a', 'high')));
+      await queue.submit(createJob('h1', describeJob('a', 'high')));
+      await queue.submit(createJob('h2', describeJob('a', 'high')));
       const failing = await claimed();
       expect(failing.lease.jobId).toBe('backtest:h1');
       const error = { code: 'INTERNAL', message: 'as the test wants', detail: null } as const;

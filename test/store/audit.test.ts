@@ -8,7 +8,7 @@ import { signAuditLog } from '#store/audit/seals.js';
 import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { createSigningKey, signHash } from '#store/publication/signing.js';
-import { hashOf } from '#store/publication/statement-hash.js';
+import { computeStatementHash } from '#store/publication/statement-hash.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { openTemporaryFolders } from './temporary-folder.js';
@@ -254,7 +254,7 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await readAuditHead(tx);
   const stated = { seq, entry_hash, at: NEW_KEY.valid_from, key_id: NEW_KEY.key_id };
-  const hash = hashOf(stated);
+  const hash = computeStatementHash(stated);
   await tx.put('audit-seal', formatEntryId(seq), { ...stated, hash, signature: signHash(NEW_KEY, hash) });
   await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
 }
@@ -287,7 +287,7 @@ test('signatures from before they were chained are valid and are counted; the ch
   for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
   expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
   const { previous: _, ...stripped } = seals[5]!;
-  const late = { ...stripped, hash: hashOf(stripped) };
+  const late = { ...stripped, hash: computeStatementHash(stripped) };
   expect(verdictOf(seals.with(5, { ...late, signature: signHash(NEW_KEY, late.hash) }))).toEqual({
     seq: 6,
     reason: 'its seal does not name the previous one',

@@ -9,12 +9,12 @@ import { openCachedMarket } from '../input/open-markets.js';
 
 /** Evaluates an expression on the latest session with data on or before a day. */
 export const evaluate: Task<'evaluate-datapoint'> = (
-  { market: handle, documents, indexId, day: asked, expression, expects, identifiers, most },
+  { market: handle, documents, indexId, day: requestedDay, expression, expects, identifiers, most },
   control,
 ) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
-    const day = asked === null ? (market.dates.at(-1) ?? 0) : parseValidDay(asked);
+    const day = requestedDay === null ? (market.dates.at(-1) ?? 0) : parseValidDay(requestedDay);
     const composer = createQuestionComposer({ market, documents, until: day, engine }, control);
     const document = composer.document(indexId);
     if (!isRuleDocument(document)) throw new Error('an expression is evaluated on the terms of rules');

@@ -45,16 +45,13 @@ export const createRebalancePack: Task<'rebalancePack'> = async (question, contr
 function createOrderPack(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
   const market = openCachedMarket(question.market);
   const { documents, models, indexId, request } = question;
-  const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.as_of);
-  const composer = createQuestionComposer({ market, documents, models, until: requestedDay, engine }, control);
+  const asOf = request.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.as_of);
+  const composer = createQuestionComposer({ market, documents, models, until: asOf, engine }, control);
   const sm = composer.market(indexId);
-  const session = findSessionWithData(sm, requestedDay);
+  const session = findSessionWithData(sm, asOf);
   if (session < 0) {
     const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
-    throw new Refusal(
-      'NO_DATA_AT_DATE',
-      `as_of ${formatDay(requestedDay)} is before the first date of the store, ${first}.`,
-    );
+    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asOf)} is before the first date of the store, ${first}.`);
   }
   const composition = selectComposition(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision
@@ -74,7 +71,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
     ...pack,
     reconciliation: listLaterChanges(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: sortFindings([
-      ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, requestedDay, session)),
+      ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, asOf, session)),
       ...checkVolumes(sm, session, request.adv_sessions),
       ...composition.findings,
       ...findings,
@@ -96,13 +93,13 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
   const decision = sm.sessionAt(parseValidDay(composition.decision));
   if (composition.basis !== 'announced' || decision >= session) return null;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
-  const known = { sm, rates, session: decision, sessions: request.adv_sessions };
+  const datesTerms = { sm, rates, session: decision, sessions: request.adv_sessions };
   const then = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
-    return readSecurityBefore(known, { ...name, weight }, session);
+    return readSecurityBefore(datesTerms, { ...name, weight }, session);
   });
-  const held = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
-  const announced = { accounts: createPack(then, held).accounts, names: then };
+  const sharesRequest = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
+  const announced = { accounts: createPack(then, sharesRequest).accounts, names: then };
   return { announced: composition.decision, accounts: reconcile(announced, { accounts, names }) };
 }
 
@@ -273,8 +270,8 @@ function createReviewOrders(composer: Composer, { indexId, session, next }: Orde
   const sm = composer.market(indexId);
   const compositions = composeAsKnown(composer, indexId)?.list ?? [];
   const before = compositions.filter((composition) => composition.session < session);
-  const own = before.length === compositions.length ? undefined : { list: compositions, findings: [] };
-  const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
+  const announcedOrders = before.length === compositions.length ? undefined : { list: compositions, findings: [] };
+  const { list, findings } = announcedOrders ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
   if (traded === undefined) throw refuseEndedIndices(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
@@ -327,23 +324,23 @@ function listKnownSecurities(sm: SessionMarket, { question, session, weights, co
 /** Warns if a date has no closes, so that the last session before it prices the orders. */
 function listPricedBeforeFindings(
   { sessions, market, calendar }: SessionMarket,
-  asked: Day,
+  asOf: Day,
   session: number,
 ): Finding[] {
   const day = sessions[session]!;
-  if (day === asked) return [];
-  const wanted = formatDay(asked);
+  if (day === asOf) return [];
+  const wanted = formatDay(asOf);
   const last = market.dates.at(-1)!;
   const why =
-    asked > last ? `the last date of the store is ${formatDay(last)}` : `no session of ${calendar.code} with data`;
+    asOf > last ? `the last date of the store is ${formatDay(last)}` : `no session of ${calendar.code} with data`;
   const message = `as_of is ${wanted}, ${why}: the closes of ${formatDay(day)} price the orders.`;
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
 }
 
 /** Warns if the mean volume covers fewer sessions than requested. */
-function checkVolumes({ sessions, market }: SessionMarket, session: number, asked: number): Finding[] {
-  const held = session + 1;
-  if (held >= asked || !market.fields.has('VOLUME')) return [];
-  const message = `adv_sessions is ${asked}, and the store has ${held} sessions up to ${formatDay(sessions[session]!)}: the mean volume covers those.`;
-  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'adv_sessions', value: asked }];
+function checkVolumes({ sessions, market }: SessionMarket, session: number, advSessions: number): Finding[] {
+  const sessionCount = session + 1;
+  if (sessionCount >= advSessions || !market.fields.has('VOLUME')) return [];
+  const message = `adv_sessions is ${advSessions}, and the store has ${sessionCount} sessions up to ${formatDay(sessions[session]!)}: the mean volume covers those.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'adv_sessions', value: advSessions }];
 }

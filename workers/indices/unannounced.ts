@@ -10,12 +10,12 @@ export function reportUnannounced(
   next: NextRebalance | undefined,
 ): Finding {
   const path = 'as_of';
-  const of = `the orders follow the decision of the rules on ${formatDay(day)}`;
+  const explanation = `the orders follow the decision of the rules on ${formatDay(day)}`;
   if (next !== undefined) {
-    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(findAnnouncement(next))}: ${of}.`;
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(findAnnouncement(next))}: ${explanation}.`;
     return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
   }
   const { frequency } = rebalance;
-  const message = `${id} has no rebalance on or after ${formatDay(day)}, its frequency is ${frequency}: ${of}.`;
+  const message = `${id} has no rebalance on or after ${formatDay(day)}, its frequency is ${frequency}: ${explanation}.`;
   return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
 }

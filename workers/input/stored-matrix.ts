@@ -16,8 +16,8 @@ export function readStoredMatrix({ paths, order, at }: StoredMatrix): PackedMatr
   if (latest?.paths === key && latest.at === from && latest.matrix.order === order) return latest.matrix;
   const numbers = readStoredDoubles(paths);
   // a file of several matrices has more numbers than one matrix
-  const own = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
-  latest = { paths: key, at: from, matrix: openPackedMatrix(own, order) };
+  const selected = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
+  latest = { paths: key, at: from, matrix: openPackedMatrix(selected, order) };
   return latest.matrix;
 }
 

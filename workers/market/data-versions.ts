@@ -47,11 +47,11 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 };
 
 /** Restores a content from a copy and later changes, and verifies its hash. */
-export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
+export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...header }) => {
   const copied = decodeContent(readBytes(content));
   return openVerifiedMarket(
     changes.length === 0 ? copied : restoreContent(copied, changes.map(readChange)),
-    of,
+    header,
     contentHash,
   );
 };

@@ -12,21 +12,24 @@ import { openCachedCalendars } from '../input/opened-calendars.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
 /** Builds the next version of a store from the stored data and its source, and lists the changes. */
-export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options, calendars }, control) => {
-  const before = openCachedMarket(held);
+export const refreshMarket: Task<'refresh-market'> = async (
+  { held: storedHandle, fresh, options, calendars },
+  control,
+) => {
+  const before = openCachedMarket(storedHandle);
   const source = openMarket(fresh);
   const { content, report, isHistoryKept, taken } = refreshContent(
     before,
     source,
-    { ...options, adjustment: held.adjustment },
-    held.taken,
+    { ...options, adjustment: storedHandle.adjustment },
+    storedHandle.taken,
   );
   control.report(0.5, 'checking');
   const problems = createProblems();
   reportSeries(content.identifiers, content.series, problems);
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   const terms = {
-    adjustment: held.adjustment,
+    adjustment: storedHandle.adjustment,
     calendars: { codes: calendars.codes, open: () => openCachedCalendars(calendars.closures) },
   };
   const warnings = findContentWarnings(content, terms, problems);
@@ -37,12 +40,12 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     content.series === before.series;
   const { hash, digests } = await digestContent(
     content,
-    readCachedDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
+    readCachedDigests({ storedHandle, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
   );
   const isSameTables =
     content.identifiers === before.identifiers &&
-    held.digests !== undefined &&
-    Buffer.compare(digests.tables, held.digests.tables) === 0;
+    storedHandle.digests !== undefined &&
+    Buffer.compare(digests.tables, storedHandle.digests.tables) === 0;
   const market: MarketData = {
     ...content,
     ...(isSameTables
@@ -53,14 +56,14 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
           ...(before.series === undefined ? {} : { series: before.series }),
         }
       : {}),
-    datasetId: held.datasetId,
-    adjustment: held.adjustment,
-    currency: held.currency ?? null,
+    datasetId: storedHandle.datasetId,
+    adjustment: storedHandle.adjustment,
+    currency: storedHandle.currency ?? null,
     contentHash: hash,
   };
   keepOpen(market);
   const handle: MarketHandle = {
-    ...shareMarket(market, isSameTables ? held : undefined),
+    ...shareMarket(market, isSameTables ? storedHandle : undefined),
     digests,
     ...(taken === undefined ? {} : { taken }),
   };
@@ -68,7 +71,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
 };
 
 interface Versions {
-  readonly held: MarketHandle;
+  readonly storedHandle: MarketHandle;
   readonly fresh: MarketHandle;
   readonly before: MarketContent;
   readonly source: MarketContent;
@@ -80,7 +83,7 @@ interface Versions {
  * and digests of tables that arrived complete or are unchanged.
  */
 function readCachedDigests(
-  { held, fresh, before, source, content }: Versions,
+  { storedHandle, fresh, before, source, content }: Versions,
   { isHistoryKept, isSameObjects }: { readonly isHistoryKept: boolean; readonly isSameObjects: boolean },
 ): CachedDigests {
   const isSameAxis =
@@ -97,17 +100,17 @@ function readCachedDigests(
     content.actions === source.actions &&
     content.universes === source.universes &&
     content.series === source.series;
-  const tables = isSameObjects ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
+  const tables = isSameObjects ? storedHandle.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
   return {
-    ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix
-      ? { blocks: { digests: held.digests.blocks, days: before.dates.length } }
+    ...(storedHandle.digests !== undefined && isSameAxis && isSameFields && isPrefix
+      ? { blocks: { digests: storedHandle.digests.blocks, days: before.dates.length } }
       : {}),
     ...(tables === undefined ? {} : { tables }),
-    ...(held.digests !== undefined &&
+    ...(storedHandle.digests !== undefined &&
     isPrefix &&
     tables !== undefined &&
-    Buffer.compare(tables, held.digests.tables) === 0
-      ? { history: { digests: held.digests.history, days: before.dates.length } }
+    Buffer.compare(tables, storedHandle.digests.tables) === 0
+      ? { history: { digests: storedHandle.digests.history, days: before.dates.length } }
       : {}),
   };
 }

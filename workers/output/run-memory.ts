@@ -24,20 +24,20 @@ export interface RunMemory {
  */
 export function createRunMemory(keptBytesMax = CACHED_BYTES_MAX): RunMemory {
   let taken: SharedArrayBuffer | undefined;
-  let kept: SharedArrayBuffer | undefined;
+  let reusable: SharedArrayBuffer | undefined;
   let isZero = false;
   return {
     take(bytes, anything) {
       if (bytes > keptBytesMax) trimMemory(); // left over from earlier responses
-      taken = kept === undefined || kept.byteLength < bytes ? allocateRunMemory(bytes, keptBytesMax) : kept;
-      if (taken === kept && !isZero) clear(taken, anything);
-      kept = undefined;
+      taken = reusable === undefined || reusable.byteLength < bytes ? allocateRunMemory(bytes, keptBytesMax) : reusable;
+      if (taken === reusable && !isZero) clear(taken, anything);
+      reusable = undefined;
       return taken;
     },
     giveBack() {
       isZero = taken !== undefined && taken.byteLength > keptBytesMax && clearMemory(taken);
       if (isZero) trimMemory();
-      if (taken !== undefined && (isZero || taken.byteLength <= keptBytesMax)) kept = taken;
+      if (taken !== undefined && (isZero || taken.byteLength <= keptBytesMax)) reusable = taken;
       taken = undefined;
     },
   };

@@ -59,7 +59,7 @@ async function estimateRisk({ columns, market: handle }: StoredRun): Promise<Ris
   try {
     return {
       measured: await runOnEngine(
-        (engine) => measureRisk(engine, { held: runHoldings, market: openCachedMarket(handle), benchmark: null }).risk,
+        (engine) => measureRisk(engine, { runHoldings, market: openCachedMarket(handle), benchmark: null }).risk,
       ),
     };
   } catch (failure) {

@@ -41,9 +41,9 @@ async function estimateModel({ market, universe, request }: RiskModelSource): Pr
   );
 }
 
-function computeFingerprint({ panel, scale, own }: PanelCovariance): number {
+function computeFingerprint({ panel, scale, addedVariances }: PanelCovariance): number {
   const hash = createHash('sha256');
-  for (const numbers of [panel, scale, own]) hash.update(numbers);
+  for (const numbers of [panel, scale, addedVariances]) hash.update(numbers);
   return hash.digest().readUIntBE(0, FINGERPRINT_BYTES);
 }
 
@@ -63,13 +63,13 @@ export const writeModelParts: Task<'risk-model-parts'> = async ({ parts, outputs
   const rows: ArtifactRef[] = [];
   const figures: Float64Array[] = [];
   for (const [k, part] of parts.entries()) {
-    const own = new Float64Array(countPartFigures(model.cuts, part));
-    own[0] = model.fingerprint;
-    figures.push(own);
+    const partFigures = new Float64Array(countPartFigures(model.cuts, part));
+    partFigures[0] = model.fingerprint;
+    figures.push(partFigures);
     control.report(k / parts.length, part === EIGENVALUES_PART ? 'eigenvalues' : 'product');
-    if (part === EIGENVALUES_PART) await fillEigenvalues(model, own.subarray(1));
+    if (part === EIGENVALUES_PART) await fillEigenvalues(model, partFigures.subarray(1));
     else {
-      const bytes = await computeRows(model, part, own.subarray(1));
+      const bytes = await computeRows(model, part, partFigures.subarray(1));
       const written = await writeOutputs({ destination, names: { rows: names[`rows ${part}`]! } }, { rows: bytes });
       rows.push(written.rows);
     }

@@ -13,7 +13,8 @@ export function openEstimate({ market, universe, request }: RiskModelSource): Pr
   return prepareEstimate({
     market: openCachedMarket(market),
     calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
-    universe: universe.kind === 'names' ? universe : { ...universe, listHeld: () => listSecuritiesAtEnd(universe) },
+    universe:
+      universe.kind === 'names' ? universe : { ...universe, listHeldIdentifiers: () => listSecuritiesAtEnd(universe) },
     request,
   });
 }

@@ -42,11 +42,11 @@ export async function readModelFile(
   problems: ModelProblems,
 ): Promise<readonly DatedTables[]> {
   const tables = createModelTables(problems);
-  const sinkOf = (columns: readonly string[], own: string | null) =>
-    createRowSink(columns, { tables, date: date ?? own, problems });
+  const createSink = (columns: readonly string[], fileDate: string | null) =>
+    createRowSink(columns, { tables, date: date ?? fileDate, problems });
   try {
-    if (format === 'arrow') readArrow(bytes, sinkOf);
-    else await readRecords(bytes, (columns) => sinkOf(columns, null));
+    if (format === 'arrow') readArrow(bytes, createSink);
+    else await readRecords(bytes, (columns) => createSink(columns, null));
   } catch (fault) {
     const row = fault instanceof CsvFault ? fault.record : 0;
     const path = row > 0 ? formatCellPath(LABEL, row, '') : LABEL;
@@ -100,8 +100,8 @@ function findServedDate(body: string | undefined): string | null {
       readonly date?: unknown;
       readonly observed_end?: unknown;
     };
-    const own = date ?? end;
-    return typeof own === 'string' ? own : null;
+    const servedDate = date ?? end;
+    return typeof servedDate === 'string' ? servedDate : null;
   } catch {
     return null; // another program wrote the metadata
   }

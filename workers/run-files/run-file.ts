@@ -15,8 +15,8 @@ import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
  */
 export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
   const files: number[] = [];
-  const getReader = (of: string): RangeReader => {
-    const file = openFile(of);
+  const getReader = (filePath: string): RangeReader => {
+    const file = openFile(filePath);
     files.push(file);
     return (start, end, room) => readRange(file, start, end, room);
   };

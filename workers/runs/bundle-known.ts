@@ -20,7 +20,7 @@ interface VersionSlices {
   /** Returns the part of a content that is included in the bundle. */
   readonly slice: (market: MarketData) => MarketData;
   /** Part of the last content that is included in the bundle. */
-  readonly own: MarketData;
+  readonly ownMarket: MarketData;
 }
 
 interface SlicedContent {
@@ -35,11 +35,11 @@ interface SlicedContent {
 export function sliceVersions(
   last: MarketData,
   { knownOn, earlier }: EarlierContentFiles,
-  { first, slice, own }: VersionSlices,
+  { first, slice, ownMarket }: VersionSlices,
 ): SlicedVersions {
   const contents: SlicedContent[] = [];
   const changes: ContentChange[] = [];
-  let after = own;
+  let after = ownMarket;
   let oldest = knownOn;
   for (const file of earlier) {
     if (oldest <= first) break; // every decision uses this content or a later one
@@ -53,7 +53,7 @@ export function sliceVersions(
     earlier: contents.map((content, place) => ({ known_on: content.knownOn, file: createChangeFileName(place) })),
   };
   return {
-    known: createDatedMarkets(own, { knownOn, earlier: contents }),
+    known: createDatedMarkets(ownMarket, { knownOn, earlier: contents }),
     files: {
       [KNOWN_FILE]: new TextEncoder().encode(JSON.stringify(index)),
       ...Object.fromEntries(contents.map(({ change }, place) => [createChangeFileName(place), packChange(change)])),

@@ -47,20 +47,20 @@ export function createReadRecords(market: MarketData, calendars: Calendars, date
   };
 }
 
-const selectEntries = <V>(of: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
-  new Map([...of].filter(([name]) => names.has(name)));
+const selectEntries = <V>(entries: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
+  new Map([...entries].filter(([name]) => names.has(name)));
 
 /** Returns a map that records the keys that are read; all keys if the map is iterated. */
-function createRecordingMap<V>(of: ReadonlyMap<string, V>, asked: Set<string>): ReadonlyMap<string, V> {
-  const readAll = (): void => of.forEach((_, key) => asked.add(key));
+function createRecordingMap<V>(entries: ReadonlyMap<string, V>, readKeys: Set<string>): ReadonlyMap<string, V> {
+  const readAll = (): void => entries.forEach((_, key) => readKeys.add(key));
   return {
-    size: of.size,
-    get: (key: string) => (asked.add(key), of.get(key)),
-    has: (key: string) => (asked.add(key), of.has(key)),
-    keys: () => (readAll(), of.keys()),
-    values: () => (readAll(), of.values()),
-    entries: () => (readAll(), of.entries()),
-    forEach: (visit: Parameters<typeof of.forEach>[0]) => (readAll(), of.forEach(visit)),
-    [Symbol.iterator]: () => (readAll(), of[Symbol.iterator]()),
+    size: entries.size,
+    get: (key: string) => (readKeys.add(key), entries.get(key)),
+    has: (key: string) => (readKeys.add(key), entries.has(key)),
+    keys: () => (readAll(), entries.keys()),
+    values: () => (readAll(), entries.values()),
+    entries: () => (readAll(), entries.entries()),
+    forEach: (visit: Parameters<typeof entries.forEach>[0]) => (readAll(), entries.forEach(visit)),
+    [Symbol.iterator]: () => (readAll(), entries[Symbol.iterator]()),
   } as ReadonlyMap<string, V>;
 }

@@ -57,7 +57,7 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   for (const slice of slices) {
     const market = slice(whole);
     const earlier =
-      input.known && sliceVersions(whole, input.known, { first: findFirstDecision(run), slice, own: market });
+      input.known && sliceVersions(whole, input.known, { first: findFirstDecision(run), slice, ownMarket: market });
     const recomputation = { ...terms, market, known: earlier?.known };
     const different =
       slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);
@@ -110,9 +110,9 @@ function collectModels({ models = {} }: BacktestPlan, input: Input): Readonly<Re
   );
 }
 
-function createOutput(market: MarketData, own: Readonly<Record<string, Uint8Array>>) {
+function createOutput(market: MarketData, ownFiles: Readonly<Record<string, Uint8Array>>) {
   const { securities, dates } = computeInputDigests(market);
-  const all = { ...own, ...encodeSlice(market) };
+  const all = { ...ownFiles, ...encodeSlice(market) };
   const files = Object.fromEntries(Object.entries(all).map(([name, bytes]) => [name, answerBytes(bytes)]));
   const hashes = Object.entries(files).map(([name, { bytes }]) => [
     name,

@@ -21,20 +21,20 @@ import { useRunFile } from '../run-files/run-file.js';
 type ActionsQuery = InputOfView<'actions'>;
 
 /** Lists the corporate actions on the securities of a stored run. */
-export const showActions = (asked: ActionsQuery): ReturnType<typeof createActionsView> =>
-  useRunFile(asked.columns, (run) => createActionsView(run, createInput(run, asked)));
+export const showActions = (query: ActionsQuery): ReturnType<typeof createActionsView> =>
+  useRunFile(query.columns, (run) => createActionsView(run, createInput(run, query)));
 
 /** Formats the index after each coming action, as CSV. */
-export function showProForma(asked: ActionsQuery): string {
-  return useRunFile(asked.columns, (run) => {
-    const input = createInput(run, asked);
+export function showProForma(query: ActionsQuery): string {
+  return useRunFile(query.columns, (run) => {
+    const input = createInput(run, query);
     const { actions } = createActionsView(run, input);
     return formatProFormaCsv(createProFormaRows(actions, readHoldingsAtEnd(run, input)));
   });
 }
 
-function createInput(run: RunColumns, asked: ActionsQuery): ActionsInput {
-  return { ...createTerms(run, asked), ...createDates(asked), outside: findOutside(run, asked) };
+function createInput(run: RunColumns, query: ActionsQuery): ActionsInput {
+  return { ...createTerms(run, query), ...createDates(query), outside: findOutside(run, query) };
 }
 
 /** Returns past and future mergers that remove securities from the index of a run. */

@@ -37,54 +37,54 @@ import { showWeights } from './weights.js';
  * docs/CONTRIBUTING.md.
  */
 export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
-  attribution: { show: (asked) => computeRunView(asked, (run) => createAttributionView(run, createWindow(asked))) },
-  asset: { show: (asked) => computeRunView(asked, (run) => createAssetView(run, asked.identifier)) },
-  summary: { show: (asked) => computeRunView(asked, createSummaryView) },
+  attribution: { show: (query) => computeRunView(query, (run) => createAttributionView(run, createWindow(query))) },
+  asset: { show: (query) => computeRunView(query, (run) => createAssetView(run, query.identifier)) },
+  summary: { show: (query) => computeRunView(query, createSummaryView) },
   overview: {
-    show(asked) {
-      const run = useRunFile(asked.columns, (columns) => summariseRun(columns, readPlan(asked.plan)));
+    show(query) {
+      const run = useRunFile(query.columns, (columns) => summariseRun(columns, readPlan(query.plan)));
       return { bytes: estimateOverviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },
-  metrics: { show: (asked) => computeRunView(asked, createMetricsView) },
-  closes: { show: (asked) => computeRunView(asked, createClosesView) },
+  metrics: { show: (query) => computeRunView(query, createMetricsView) },
+  closes: { show: (query) => computeRunView(query, createClosesView) },
   performance: {
-    show: (asked) =>
-      computeRunView(asked, (run) => createPerformanceView(run, { ...selectMeasured(asked), ...createWindow(asked) })),
+    show: (query) =>
+      computeRunView(query, (run) => createPerformanceView(run, { ...selectMeasured(query), ...createWindow(query) })),
   },
-  rebalances: { show: (asked) => computeRunView(asked, listRebalances) },
-  rebalance: { show: (asked) => computeRunView(asked, (run) => createRebalanceView(run, asked.date)) },
+  rebalances: { show: (query) => computeRunView(query, listRebalances) },
+  rebalance: { show: (query) => computeRunView(query, (run) => createRebalanceView(run, query.date)) },
   levels: {
-    show(asked) {
-      const levels = useRunFile(asked.columns, (run) =>
-        roundLevels(run, { variant: asked.variant ?? null, ...createWindow(asked) }),
+    show(query) {
+      const levels = useRunFile(query.columns, (run) =>
+        roundLevels(run, { variant: query.variant ?? null, ...createWindow(query) }),
       );
       return { write: (json) => writeLevels(json, levels) };
     },
   },
   actions: {
-    show: (asked) => createObjectView(showActions(asked)),
-    file: (asked) =>
-      encodeText(asked.table === 'constituents' ? showProForma(asked) : formatActionsCsv(showActions(asked))),
+    show: (query) => createObjectView(showActions(query)),
+    file: (query) =>
+      encodeText(query.table === 'constituents' ? showProForma(query) : formatActionsCsv(showActions(query))),
   },
-  'dividend-points': { show: (asked) => createObjectView(showDividendPoints(asked)) },
+  'dividend-points': { show: (query) => createObjectView(showDividendPoints(query)) },
   exposures: {
-    async show(asked, control) {
-      const exposures = await showExposures(asked, control);
+    async show(query, control) {
+      const exposures = await showExposures(query, control);
       return { bytes: estimateExposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
     },
-    async file(asked, control) {
-      const table = asked.table ?? (asked.fields.length > 0 ? 'fields' : 'groups');
-      return createExposuresFile(await showExposures(asked, control), table, formatOf(asked));
+    async file(query, control) {
+      const table = query.table ?? (query.fields.length > 0 ? 'fields' : 'groups');
+      return createExposuresFile(await showExposures(query, control), table, formatOf(query));
     },
   },
   limits: {
-    show: (asked, control) => createObjectView(showLimits(asked, control)),
-    file: (asked, control) => createLimitsFile(showLimits(asked, control), asked.table ?? 'state', formatOf(asked)),
+    show: (query, control) => createObjectView(showLimits(query, control)),
+    file: (query, control) => createLimitsFile(showLimits(query, control), query.table ?? 'state', formatOf(query)),
   },
   scenarios: {
-    show: (asked) => createObjectView(showScenarios(asked)),
-    file: (asked) => createScenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
+    show: (query) => createObjectView(showScenarios(query)),
+    file: (query) => createScenariosFile(showScenarios(query), query.table ?? 'scenarios', formatOf(query)),
   },
   compare: {
     async show(compareViewInput) {
@@ -96,11 +96,11 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
     file: async (compareViewInput) => encodeText(formatComparisonCsv(await showComparison(compareViewInput))),
   },
-  weights: { show: async (asked, control) => createObjectView(await showWeights(asked, control)) },
-  'factor-risk': { show: async (asked, control) => createObjectView(await showFactorRisk(asked, control)) },
-  'factor-attribution': { show: (asked) => createObjectView(showFactorAttribution(asked)) },
-  groups: { show: async (asked) => createObjectView(await showGroups(asked)) },
-  reconcile: { show: async (asked, control) => createObjectView(await showReconciliation(asked, control)) },
+  weights: { show: async (query, control) => createObjectView(await showWeights(query, control)) },
+  'factor-risk': { show: async (query, control) => createObjectView(await showFactorRisk(query, control)) },
+  'factor-attribution': { show: (query) => createObjectView(showFactorAttribution(query)) },
+  groups: { show: async (query) => createObjectView(await showGroups(query)) },
+  reconcile: { show: async (query, control) => createObjectView(await showReconciliation(query, control)) },
   'rolling-risk': { show: showRollingRisk },
 };
 

@@ -9,7 +9,7 @@ import { useRunFile } from '../run-files/run-file.js';
 import { createWindow } from './run-view.js';
 
 /** Computes the dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
-export function showDividendPoints({ columns, market: handle, ...asked }: InputOfView<'dividend-points'>): object {
+export function showDividendPoints({ columns, market: handle, ...query }: InputOfView<'dividend-points'>): object {
   const market = openCachedMarket(handle);
   if (market.adjustment === 'total')
     throw new Refusal(
@@ -18,6 +18,6 @@ export function showDividendPoints({ columns, market: handle, ...asked }: InputO
     );
   return useRunFile(columns, (run) => {
     const sm = openMarketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
-    return createDividendPointsView(run, { window: createWindow(asked), ...runFractions(run, sm) });
+    return createDividendPointsView(run, { window: createWindow(query), ...runFractions(run, sm) });
   });
 }

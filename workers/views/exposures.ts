@@ -155,7 +155,7 @@ function createFieldReader(
     standsAlone: (field) => latestOf[field] !== null,
     on(day, weights) {
       const session = findLastAtMost(sm.sessions, day);
-      const ownHeldSecurities = sides.own.held(weights);
+      const ownHeldSecurities = sides.own.locateHeld(weights);
       let otherHeldSecurities: HeldSecurities | undefined;
       let section: CrossSection | undefined;
       const getUniverse = () => universeOn?.(day) ?? NO_COLUMNS;
@@ -164,7 +164,7 @@ function createFieldReader(
         held: (side, held) =>
           side === 'own'
             ? ownHeldSecurities
-            : (otherHeldSecurities ??= sides.benchmark.held(held, ownHeldSecurities.columns)),
+            : (otherHeldSecurities ??= sides.benchmark.locateHeld(held, ownHeldSecurities.columns)),
         values(field, { columns, count }, out) {
           const latestValues = latestOf[field]!;
           const values = out.subarray(0, columns.length);
@@ -193,7 +193,7 @@ interface SecurityPositions {
    * Returns the columns with a weight, ascending; valid until the next call.
    * @param alike array to return if its columns are equal
    */
-  held(weights: Float64Array, alike?: Int32Array): HeldSecurities;
+  locateHeld(weights: Float64Array, alike?: Int32Array): HeldSecurities;
 }
 
 /** Maps securities to columns of a market; securities that the market lacks have no values. */
@@ -211,7 +211,7 @@ function locateSecurities(engine: Engine, sm: SessionMarket, names: readonly str
   let columns: Int32Array = new Int32Array(0);
   return {
     columns: Int32Array.from(ordered, (place) => columnAt[place]!),
-    held(weights, alike) {
+    locateHeld(weights, alike) {
       if (!copyHoldings(weights, { heldAt, others }, sizes)) {
         heldAt = places.filter((place) => weights[place] !== 0);
         others = places.filter((place) => weights[place] === 0);
@@ -246,10 +246,10 @@ function copyHoldings(weights: Float64Array, { heldAt, others }: HoldingPosition
 
 /** Creates a comparison of two lists of columns that compares an equal pair only once. */
 function createColumnComparison(): (a: Int32Array, b: Int32Array) => boolean {
-  let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
+  let compared: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
   return (a, b) => {
-    if (known?.a !== a || known.b !== b)
-      known = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
-    return known.areEqual;
+    if (compared?.a !== a || compared.b !== b)
+      compared = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
+    return compared.areEqual;
   };
 }

@@ -6,13 +6,13 @@ import { createHoldingDatapoints, readHoldings, readRiskWindow } from './holding
 import { createWindow } from './run-view.js';
 
 /** Attributes the return of a run to factors. */
-export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
+export function showFactorAttribution({ columns, market, model, ...query }: InputOfView<'factor-attribution'>): object {
   return useRunFile(columns, (run) => {
     const window = readRiskWindow(readHoldings(run, null), openCachedMarket(market));
     return createFactorAttributionView(
       run,
       { ...window, datapoints: createHoldingDatapoints(window, run.header) },
-      { ...createWindow(asked), model },
+      { ...createWindow(query), model },
     );
   });
 }

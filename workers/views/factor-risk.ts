@@ -42,9 +42,9 @@ export function showFactorRisk(
   const otherComparedBenchmark = openCompared({ ...benchmark!, onPart }, openCachedMarket(handle), runHoldings.header);
   return runOnEngine((engine) => {
     const weights = {
-      held: runHoldings,
+      runHoldings,
       market: otherComparedBenchmark.market,
-      own: listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held),
+      weights: listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held),
       compared: otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day),
       onPart,
     };
@@ -59,9 +59,9 @@ export function showFactorRisk(
 }
 
 interface ComparedRun {
-  readonly held: RunHoldings;
+  readonly runHoldings: RunHoldings;
   readonly market: MarketData;
-  readonly own: ReadonlyMap<string, number>;
+  readonly weights: ReadonlyMap<string, number>;
   readonly compared: ReadonlyMap<string, number>;
   readonly onPart: () => void;
 }
@@ -69,31 +69,34 @@ interface ComparedRun {
 function estimateFactors(
   engine: Engine,
   { model, factors, estimator, findings }: Exclude<FactorMeasure, { readonly stored: FactorModelFile }>,
-  { held, market, own, compared, onPart }: ComparedRun,
+  { runHoldings, market, weights, compared, onPart }: ComparedRun,
 ): MeasuredFactors {
-  const window = readRiskWindow(held, market, onPart);
+  const window = readRiskWindow(runHoldings, market, onPart);
   const { sm } = window;
   const risk = computeFactorRisk(
     engine,
-    { ...window, datapoints: createHoldingDatapoints(window, held.header) },
-    { weights: findHoldingPositions(sm, own), benchmark: getPositions(sm, compared), model, factors },
+    { ...window, datapoints: createHoldingDatapoints(window, runHoldings.header) },
+    { weights: findHoldingPositions(sm, weights), benchmark: getPositions(sm, compared), model, factors },
   );
   return {
     ...risk,
-    uncovered: listUncovered(sm, risk, new Set([...own.keys(), ...compared.keys()])),
+    uncovered: listUncovered(sm, risk, new Set([...weights.keys(), ...compared.keys()])),
     riskModel: null,
     estimator,
-    window: formatWindowDates(held),
+    window: formatWindowDates(runHoldings),
     findings,
   };
 }
 
-function selectStoredFactors(stored: FactorModelFile, { held, own, compared }: ComparedRun): MeasuredFactors {
+function selectStoredFactors(
+  stored: FactorModelFile,
+  { runHoldings, weights, compared }: ComparedRun,
+): MeasuredFactors {
   const { modelId, factors, estimator } = stored;
-  const { names, numbers, window } = readFactorsOn(stored, formatDay(held.weights.day));
-  assertKnownSecurities({ modelId, names }, own);
+  const { names, numbers, window } = readFactorsOn(stored, formatDay(runHoldings.weights.day));
+  assertKnownSecurities({ modelId, names }, weights);
   const model = openPackedFactors(numbers, factors, names.length);
-  const risk = computeModelFactorRisk(model, names, computeActiveByName(own, compared));
+  const risk = computeModelFactorRisk(model, names, computeActiveByName(weights, compared));
   return {
     ...risk,
     model: estimator,

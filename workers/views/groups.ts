@@ -14,14 +14,14 @@ export function showGroups({
   by,
   benchmark,
   market: handle,
-  ...asked
+  ...query
 }: InputOfView<'groups'>): Promise<object> {
   const market = openCachedMarket(handle);
   return runOnEngine((engine) =>
     useRunFile(columns, (run) => {
       const otherComparedBenchmark = benchmark && openCompared(benchmark, market, run.header);
       return createGroupsView(run, {
-        window: createWindow(asked),
+        window: createWindow(query),
         by,
         findGroup: (name, day) => readGroup(readReference(market.reference, name, by, day)),
         benchmark: otherComparedBenchmark && {

@@ -76,8 +76,8 @@ export function formatWindowDates({ first, last }: RunHoldings): {
 }
 
 /** Returns the non-zero weights by security. */
-export function listHoldingsByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
-  return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
+export function listHoldingsByName(names: readonly string[], weights: Float64Array): ReadonlyMap<string, number> {
+  return new Map(names.flatMap((name, i): [string, number][] => (weights[i] !== 0 ? [[name, weights[i]!]] : [])));
 }
 
 /** Returns weights by column of a market, without securities that the market lacks. */
@@ -93,9 +93,9 @@ export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, num
  * Returns the holdings of a run by column of a market.
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, because the risk is unknown, not 0
  */
-export function findHoldingPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
-  const positions = getPositions(sm, own);
-  if (own.size > 0 && positions.size === 0) throw refuseUnpriced(own.keys(), 'not in the served store');
+export function findHoldingPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
+  const positions = getPositions(sm, weights);
+  if (weights.size > 0 && positions.size === 0) throw refuseUnpriced(weights.keys(), 'not in the served store');
   return positions;
 }
 
@@ -138,7 +138,7 @@ export interface ComparedWeights {
 }
 
 export interface MeasureInput {
-  readonly held: RunHoldings;
+  readonly runHoldings: RunHoldings;
   readonly market: MarketData;
   readonly benchmark: ComparedWeights | null;
   /** Called between parts: see `readRiskWindow`. */
@@ -156,14 +156,14 @@ export interface MeasuredHoldings {
  */
 export function measureRisk(
   engine: Engine,
-  { held, market, benchmark, onPart = () => {} }: MeasureInput,
+  { runHoldings, market, benchmark, onPart = () => {} }: MeasureInput,
 ): MeasuredHoldings {
-  const window = readRiskWindow(held, market, onPart);
+  const window = readRiskWindow(runHoldings, market, onPart);
   onPart();
   const { sm } = window;
-  const own = listHoldingsByName(held.weights.names, held.weights.held);
-  const positions = findHoldingPositions(sm, own);
-  const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(held) };
+  const weights = listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held);
+  const positions = findHoldingPositions(sm, weights);
+  const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(runHoldings) };
   const { risk: total, active } = benchmark
     ? computeRisks(engine, window, positions, getPositions(sm, benchmark.weights))
     : { risk: computeRisk(engine, window, positions), active: null };
@@ -171,14 +171,14 @@ export function measureRisk(
     payload: {
       volatility: total.volatility,
       covered_weight: total.coveredWeight,
-      uncovered: listUncovered(sm, total, own.keys()),
+      uncovered: listUncovered(sm, total, weights.keys()),
       ...span,
     },
     findContribution: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
   };
   if (!benchmark || !active) return { risk, active: null };
   const notHeld = [...benchmark.weights.keys()]
-    .filter((name) => !own.has(name) && active.contributions.has(sm.columnOf(name)))
+    .filter((name) => !weights.has(name) && active.contributions.has(sm.columnOf(name)))
     .toSorted(compareText);
   return {
     risk,
@@ -190,7 +190,7 @@ export function measureRisk(
         contributions_not_held: Object.fromEntries(
           notHeld.map((name) => [name, active.contributions.get(sm.columnOf(name))!]),
         ),
-        uncovered: listUncovered(sm, active, new Set([...own.keys(), ...benchmark.weights.keys()])),
+        uncovered: listUncovered(sm, active, new Set([...weights.keys(), ...benchmark.weights.keys()])),
         ...span,
       },
       findContribution: (name) => active.contributions.get(sm.columnOf(name)) ?? null,

@@ -42,11 +42,14 @@ export function createUniverseFunction(
   });
   const { sessions, identifiers } = composer.market(indexId);
   const isSame = market.identifiers.length === sm.securityCount;
-  let known: Int32Array = new Int32Array(0);
+  let latestColumns: Int32Array = new Int32Array(0);
   return (day) => {
-    const own = composer.universe(indexId, Math.max(0, findLastAtMost(sessions, day)));
-    const columns = isSame ? own : own.map((column) => sm.columnOf(identifiers[column]!)).toSorted();
-    if (known.length !== columns.length || columns.some((column, i) => column !== known[i])) known = columns;
-    return known;
+    const columnsOfIndex = composer.universe(indexId, Math.max(0, findLastAtMost(sessions, day)));
+    const columns = isSame
+      ? columnsOfIndex
+      : columnsOfIndex.map((column) => sm.columnOf(identifiers[column]!)).toSorted();
+    if (latestColumns.length !== columns.length || columns.some((column, i) => column !== latestColumns[i]))
+      latestColumns = columns;
+    return latestColumns;
   };
 }

@@ -34,10 +34,10 @@ export function measureByModel(
   const { modelId } = measuring;
   const model = findModelInForce(openModels({ [modelId]: measuring })(modelId), day);
   const dated = formatDay(model.observedEnd);
-  const own = listHoldingsByName(names, held);
-  assertKnownSecurities(model, own);
+  const weights = listHoldingsByName(names, held);
+  assertKnownSecurities(model, weights);
   return measureWithModel(model, {
-    own,
+    weights,
     benchmark,
     span: {
       risk_model: modelId,
@@ -56,13 +56,13 @@ export function measureByModel(
 export function measureByEstimate(
   engine: Engine,
   estimator: Estimator,
-  { held, market, benchmark }: MeasureInput,
+  { runHoldings, market, benchmark }: MeasureInput,
 ): MeasuredHoldings {
-  const returns = readRiskWindow(held, market);
-  const window = { ...returns, datapoints: createHoldingDatapoints(returns, held.header) };
+  const returns = readRiskWindow(runHoldings, market);
+  const window = { ...returns, datapoints: createHoldingDatapoints(returns, runHoldings.header) };
   const { sm, to } = window;
-  const own = listHoldingsByName(held.weights.names, held.weights.held);
-  const columns = new Set(findHoldingPositions(sm, own).keys());
+  const weights = listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held);
+  const columns = new Set(findHoldingPositions(sm, weights).keys());
   if (benchmark !== null) for (const column of getPositions(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
     const requests = Int32Array.from(columns).toSorted();
@@ -76,33 +76,36 @@ export function measureByEstimate(
       covariance: () => packed,
     };
     return measureWithModel(model, {
-      own,
+      weights,
       benchmark,
-      span: { risk_model: null, risk_estimator: estimator, ...formatWindowDates(held) },
+      span: { risk_model: null, risk_estimator: estimator, ...formatWindowDates(runHoldings) },
     });
   });
 }
 
 function measureWithModel(
   model: StoredModel,
-  { own, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
+  { weights, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
 ): MeasuredHoldings {
-  const { volatility, contributions, uncovered } = computeModelShares(model, own);
-  const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
+  const { volatility, contributions, uncovered } = computeModelShares(model, weights);
+  const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + weights.get(name)!, 0);
   const risk: HeldRisk = {
     payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
     findContribution: (name) => contributions.get(name) ?? null,
   };
-  return { risk, active: benchmark === null ? null : computeActiveRisk(model, { own, benchmark, span }) };
+  return { risk, active: benchmark === null ? null : computeActiveRisk(model, { weights, benchmark, span }) };
 }
 
 interface ActiveInput {
-  readonly own: ReadonlyMap<string, number>;
+  readonly weights: ReadonlyMap<string, number>;
   readonly benchmark: ComparedWeights;
   readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'risk_estimator' | 'window_start' | 'window_end'>;
 }
 
-function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
+function computeActiveRisk(
+  model: StoredModel,
+  { weights: own, benchmark: { id, weights }, span }: ActiveInput,
+): ActiveRisk {
   const active = computeActiveByName(own, weights);
   const union = [...active.keys()];
   const { volatility, contributions, uncovered } = computeModelShares(model, active);
@@ -129,10 +132,10 @@ function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }
  */
 export function assertKnownSecurities(
   { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
-  own: ReadonlyMap<string, number>,
+  weights: ReadonlyMap<string, number>,
 ): void {
-  if (own.size === 0 || names.some((name) => own.has(name))) return;
-  const identifiers = [...own.keys()].toSorted(compareText);
+  if (weights.size === 0 || names.some((name) => weights.has(name))) return;
+  const identifiers = [...weights.keys()].toSorted(compareText);
   throw new Refusal(
     'MODEL_LACKS_NAMES',
     `The risk model ${modelId} has no estimate of any of the ${identifiers.length} holdings.`,

@@ -36,7 +36,7 @@ async function measureLastRisk({ columns, market: handle, benchmark }: Reconcile
       return {
         names: [...listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held).keys()],
         ...measureRisk(engine, {
-          held: runHoldings,
+          runHoldings,
           market,
           benchmark: benchmark && { id: benchmark.indexId, weights: weights! },
         }),

@@ -21,8 +21,8 @@ const ROW_BYTES = 120;
  * Computes the rolling risk of a stored run.
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has no price of the run's holdings
  */
-export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<ComputedView> {
-  const { columns, runId, memory, against, benchmark, market } = asked;
+export async function showRollingRisk(query: InputOfView<'rolling-risk'>): Promise<ComputedView> {
+  const { columns, runId, memory, against, benchmark, market } = query;
   const read = useRunFile(columns, (run) => ({
     header: run.header,
     benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
@@ -58,8 +58,8 @@ function createBenchmarkLevels(run: RunColumns): Levels {
   if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NO_VALUES, reference: NO_VALUES };
   const { days: all, level } = runLevels(run);
   const days = run.i32('benchmarkDays').slice();
-  const own = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
-  return { days, level: own, reference: run.f64('benchmarkLevel').slice() };
+  const benchmarkLevel = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
+  return { days, level: benchmarkLevel, reference: run.f64('benchmarkLevel').slice() };
 }
 
 /** Returns the levels on the dates that a named benchmark shares with the run. */

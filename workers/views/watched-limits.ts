@@ -61,14 +61,14 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
   const { names } = run.header;
   const days = run.i32('days');
   const weights = run.f64('weights', (days.length - 1) * names.length, days.length * names.length);
-  const held = Uint8Array.from(weights, (weight) => (weight === 0 ? 0 : 1));
+  const heldFlags = Uint8Array.from(weights, (weight) => (weight === 0 ? 0 : 1));
   const findings: Finding[] = [];
   const report = (lack: MissingValues, position: number): void => {
-    const values = lack.values.map((value, place) => (held[place] === 1 ? value : 0));
+    const values = lack.values.map((value, place) => (heldFlags[place] === 1 ? value : 0));
     const lacking = listMissingValues({ ...lack, values }, { identifiers: names, weights });
     const { identifiers } = lacking;
     if (identifiers.length === 0) return;
-    const count = held.reduce((sum, is) => sum + is, 0);
+    const count = heldFlags.reduce((sum, is) => sum + is, 0);
     const message = `On ${formatDay(days.at(-1)!)} ${describeLackingValues(lack, lacking, { count, whole: 'the portfolio' })}`;
     const { id } = rows[position]!;
     findings.push({
@@ -81,7 +81,7 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
       places: identifiers.slice(0, 5),
     });
   };
-  createRowsByDay(rows, run.header, market, report)(days.at(-1)!, held);
+  createRowsByDay(rows, run.header, market, report)(days.at(-1)!, heldFlags);
   return findings;
 }
 
@@ -95,17 +95,17 @@ const createRowWatch = (run: RunColumns, market: MarketData | null): RowWatch =>
 function countSeparateIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
-  const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
-  if (own.length === 0) return [];
-  const message = `${own.length} of ${names.length} securities have no ${by} on ${formatDay(day)} and count as their own issuers.`;
+  const separateIssuers = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
+  if (separateIssuers.length === 0) return [];
+  const message = `${separateIssuers.length} of ${names.length} securities have no ${by} on ${formatDay(day)} and count as their own issuers.`;
   return [
     {
       severity: 'warning',
       code: 'UNKNOWN_FIELD_NAME',
       message,
       path: 'by',
-      count: own.length,
-      places: own.slice(0, 5),
+      count: separateIssuers.length,
+      places: separateIssuers.slice(0, 5),
     },
   ];
 }
@@ -120,21 +120,21 @@ function createRowsByDay(
   header: RunHeader,
   market: MarketData | null,
   missing?: WatchedContext['missing'],
-): (day: Day, held: Uint8Array) => readonly LimitRow[] {
+): (day: Day, heldFlags: Uint8Array) => readonly LimitRow[] {
   if (market === null) {
-    let known: { readonly count: number; readonly rows: readonly LimitRow[] } | undefined;
-    return (_day, held) => {
-      const count = held.reduce((sum, is) => sum + is, 0);
-      if (known?.count === count) return known.rows;
-      const covers = (name: number) => held[name] === 1;
+    let latestRows: { readonly count: number; readonly rows: readonly LimitRow[] } | undefined;
+    return (_day, heldFlags) => {
+      const count = heldFlags.reduce((sum, is) => sum + is, 0);
+      if (latestRows?.count === count) return latestRows.rows;
+      const covers = (name: number) => heldFlags[name] === 1;
       const context = {
         identifiers: header.names,
         numbers: throwUndeclaredRead,
         categories: throwUndeclaredRead,
         covers,
       };
-      known = { count, rows: createLimitRows(rows, context) };
-      return known.rows;
+      latestRows = { count, rows: createLimitRows(rows, context) };
+      return latestRows.rows;
     };
   }
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
@@ -145,12 +145,12 @@ function createRowsByDay(
     .filter(({ column }) => column >= 0)
     .toSorted((a, b) => a.column - b.column);
   const columns = Int32Array.from(placed, ({ column }) => column);
-  return (day, held) => {
+  return (day, heldFlags) => {
     const session = findLastAtMost(sm.sessions, day);
     const { numbers, categories } = readDatapoints(sections.at(session, columns), columns);
     const context: WatchedContext = {
       identifiers: header.names,
-      covers: (name) => held[name] === 1,
+      covers: (name) => heldFlags[name] === 1,
       ...(missing ? { missing } : {}),
       numbers(field) {
         const all = new Float64Array(header.names.length).fill(NaN);

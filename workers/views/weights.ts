@@ -26,7 +26,7 @@ export async function showWeights(input: InputOfView<'weights'>, { report }: Tas
     if (model !== null) return { compared, measured: measureByModel(model, runHoldings.weights, against) };
     if (!risk) return { compared, measured: null };
     const measured = {
-      held: runHoldings,
+      runHoldings,
       market: otherComparedBenchmark?.market ?? market!,
       benchmark: against,
       onPart,

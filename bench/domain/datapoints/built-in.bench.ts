@@ -177,7 +177,7 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
     const sections = createIndexCrossSections(terms);
     return sessions.map((session) => sections.at(session, columns).numbers(field, columns));
   };
-  const own = createLatestRequest('OWN');
+  const ownRequest = createLatestRequest('OWN');
   const times = { built: Infinity, own: Infinity };
   for (let round = 0; round < ROUNDS; round++) {
     times.built = Math.min(
@@ -186,10 +186,10 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
     );
     times.own = Math.min(
       times.own,
-      measureTime(() => getValues(own)),
+      measureTime(() => getValues(ownRequest)),
     );
   }
-  const apart = computeLargestDifference(getValues(own), getValues(built));
+  const apart = computeLargestDifference(getValues(ownRequest), getValues(built));
   const ratio = times.own / times.built;
   const each = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
   console.log(

@@ -60,9 +60,9 @@ const keptCosts = new Map<string, Cost>(Object.entries(readKept()));
 for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measureCost(types); // Compiles the code that all combinations run.
 const deadline = performance.now() + 1000 * SECONDS;
 for (const types of [...classes.map((type) => [type]), ...part]) {
-  const known = keptCosts.get(getKey(types));
+  const keptCost = keptCosts.get(getKey(types));
   const isWanted =
-    known === undefined || REPETITION === 'all' || (REPETITION === 'slow' && (findRatio(types) ?? 0) > RATIO_MAX);
+    keptCost === undefined || REPETITION === 'all' || (REPETITION === 'slow' && (findRatio(types) ?? 0) > RATIO_MAX);
   if (!isWanted) continue;
   if (performance.now() > deadline) break;
   keptCosts.set(getKey(types), measureCost(types));
@@ -83,11 +83,11 @@ function measureLesserCost(types: readonly string[]): Cost {
 
 /** Returns the cost of a pair relative to its parts; undefined if a cost is unknown or the pair has no frontier. */
 function findRatio(types: readonly string[]): number | undefined {
-  const own = keptCosts.get(getKey(types));
+  const pairCost = keptCosts.get(getKey(types));
   const parts = types.map((type) => keptCosts.get(type));
-  if (own === undefined || own.state === 'infeasible' || parts.includes(undefined)) return undefined;
+  if (pairCost === undefined || pairCost.state === 'infeasible' || parts.includes(undefined)) return undefined;
   return (
-    computeSolvedMs(own) /
+    computeSolvedMs(pairCost) /
     Math.max(
       NEGLIGIBLE_MS,
       parts.reduce((sum, each) => sum + computeSolvedMs(each!), 0),
@@ -123,22 +123,22 @@ function report(): void {
   );
   for (const type of classes)
     if (keptCosts.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(keptCosts.get(type)!)}`);
-  const known = pairs.flatMap((types) => {
+  const measuredPairs = pairs.flatMap((types) => {
     const cost = keptCosts.get(getKey(types));
     return cost === undefined ? [] : [{ key: getKey(types), cost, ratio: findRatio(types) }];
   });
-  const countInState = (state: Cost['state']) => known.filter(({ cost }) => cost.state === state).length;
+  const countInState = (state: Cost['state']) => measuredPairs.filter(({ cost }) => cost.state === state).length;
   console.log(
-    `${known.length} of ${pairs.length} pairs, ${countInState('infeasible')} without an answer, ${countInState('not converged')} not converged`,
+    `${measuredPairs.length} of ${pairs.length} pairs, ${countInState('infeasible')} without an answer, ${countInState('not converged')} not converged`,
   );
-  const printPairs = (title: string, among: readonly (typeof known)[number][]) => {
+  const printPairs = (title: string, among: readonly (typeof measuredPairs)[number][]) => {
     console.log(title);
     for (const { key, cost, ratio } of among)
       console.log(
         `  ${key.padEnd(44)} ${formatLine(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`,
       );
   };
-  const withoutAnswer = known.filter(({ cost }) => cost.state !== 'solved');
+  const withoutAnswer = measuredPairs.filter(({ cost }) => cost.state !== 'solved');
   if (withoutAnswer.length > 0) printPairs('pairs without an answer, or not converged:', withoutAnswer);
   const binding = new Set([...keptCosts.values()].flatMap((cost) => cost.binding));
   const slack = classes.filter((type) => keptCosts.has(type) && !binding.has(type));
@@ -147,7 +147,8 @@ function report(): void {
       ? 'every class binds at some optimum'
       : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
   );
-  const sortBySize = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
+  const sortBySize = (size: (each: (typeof measuredPairs)[number]) => number) =>
+    measuredPairs.toSorted((a, b) => size(b) - size(a));
   const solved = sortBySize(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
   printPairs('the slowest ten that are solved:', solved.slice(0, 10));
   printPairs('the slowest ten to explain:', sortBySize(({ cost }) => cost.explained).slice(0, 10));

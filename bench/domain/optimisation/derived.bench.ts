@@ -75,17 +75,21 @@ function createSharpeDefinition(): object {
 }
 
 function createDocuments(derivation: object): Record<string, IndexDocument> {
-  const own = { calendar: 'XNYS', base_date: formatDay(market.dates[HISTORY]!), rebalance: { frequency: 'monthly' } };
+  const calendarTerms = {
+    calendar: 'XNYS',
+    base_date: formatDay(market.dates[HISTORY]!),
+    rebalance: { frequency: 'monthly' },
+  };
   const parent = IndexDocument.parse({
     id: 'BROAD',
     name: 'Broad',
-    ...own,
+    ...calendarTerms,
     pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
   });
   const derived = IndexDocument.parse({
     id: 'CORE',
     name: 'Core',
-    ...own,
+    ...calendarTerms,
     derivation: { source_index_id: 'BROAD', ...derivation },
   });
   return { BROAD: parent, CORE: derived };

@@ -78,13 +78,13 @@ function drawReturnsPanel(random: Random, sectorOf: readonly number[], sessions:
   const names = sectorOf.length;
   const drawFatTailed = () => random.normal() * (random.uniform() < 0.05 ? 3 : 1);
   const beta = Float64Array.from(sectorOf, () => 1 + 0.25 * random.normal());
-  const own = Float64Array.from(sectorOf, () => 0.01 + 0.01 * random.uniform());
+  const specificVolatility = Float64Array.from(sectorOf, () => 0.01 + 0.01 * random.uniform());
   const panel = new Float64Array(sessions * names);
   for (let t = 0; t < sessions; t++) {
     const market = 0.0003 + 0.009 * drawFatTailed();
     const sectors = Array.from({ length: SECTORS }, () => 0.005 * drawFatTailed());
     for (let i = 0; i < names; i++)
-      panel[t * names + i] = beta[i]! * market + sectors[sectorOf[i]!]! + own[i]! * drawFatTailed();
+      panel[t * names + i] = beta[i]! * market + sectors[sectorOf[i]!]! + specificVolatility[i]! * drawFatTailed();
   }
   return panel;
 }

@@ -81,9 +81,9 @@ for (const label of sizes) {
   const terms: TailCase = { names, measure, returns, cap, short, turnover };
   const lowest = buildProblem(terms);
   const problem = label.includes('l') ? buildProblem({ ...terms, limit: computeTightLimit(lowest) }) : lowest;
-  const own = findLeast(Array.from({ length: ROUNDS }, () => solveProblem(problem)));
+  const ours = findLeast(Array.from({ length: ROUNDS }, () => solveProblem(problem)));
   console.log(
-    `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
+    `${label.padEnd(10)} ours        ${ours.ms.toFixed(0).padStart(8)} ms  gap to its bound ${ours.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
   );
   if (scenarios > PEER_SCENARIOS_MAX || short !== 0 || /[lt]/.test(label)) continue;
   const file = join(scratch, 'programme');
@@ -100,7 +100,7 @@ for (const label of sizes) {
       });
       const [ms, value] = answer.split(' ').map(Number) as [number, number]; // peers print both numbers
       console.log(
-        `${label.padEnd(10)} ${name.padEnd(11)} ${ms.toFixed(0).padStart(8)} ms  ${(ms / own.ms).toFixed(1)} x  optimum less ours ${(value / own.value - 1).toExponential(1)}`,
+        `${label.padEnd(10)} ${name.padEnd(11)} ${ms.toFixed(0).padStart(8)} ms  ${(ms / ours.ms).toFixed(1)} x  optimum less ours ${(value / ours.value - 1).toExponential(1)}`,
       );
     } catch {
       console.log(`${label.padEnd(10)} ${name.padEnd(11)} no answer in ${PEER_SECONDS} s`);
@@ -197,8 +197,8 @@ function computeCovariance(returns: Float64Array, names: number): Float64Array {
   computeSymmetricRankK(panel, names, covariance);
   for (let i = 0; i < names; i++) {
     for (let j = 0; j <= i; j++) {
-      const own = (252 * (i === j ? 1 : 0.9) * covariance[i * names + j]!) / (sessions - 1);
-      covariance[i * names + j] = covariance[j * names + i] = own;
+      const entry = (252 * (i === j ? 1 : 0.9) * covariance[i * names + j]!) / (sessions - 1);
+      covariance[i * names + j] = covariance[j * names + i] = entry;
     }
   }
   return covariance;
@@ -210,13 +210,13 @@ function drawReturns(names: number, scenarios: number): Float64Array {
   const loadings = Float64Array.from({ length: names * FACTORS }, (_, e) =>
     e % FACTORS === 0 ? 0.6 + 0.8 * random.uniform() : 0.3 * random.normal(),
   );
-  const own = Float64Array.from({ length: names }, () => 0.008 + 0.015 * random.uniform());
+  const specificVolatility = Float64Array.from({ length: names }, () => 0.008 + 0.015 * random.uniform());
   const returns = new Float64Array(scenarios * names);
   for (let t = 0; t < scenarios; t++) {
     const size = Math.exp(0.5 * random.normal());
     const factors = Array.from({ length: FACTORS }, () => 0.009 * size * random.normal());
     for (let i = 0; i < names; i++) {
-      let total = 0.0003 + own[i]! * random.normal();
+      let total = 0.0003 + specificVolatility[i]! * random.normal();
       for (let f = 0; f < FACTORS; f++) total += loadings[i * FACTORS + f]! * factors[f]!;
       returns[t * names + i] = total;
     }

@@ -47,9 +47,9 @@ function measureTime(market: MarketData): { readonly ms: number; readonly factor
     to: sm.sessions.length - 1,
   };
   const request = RiskModelRequest.parse({ estimator: 'styles' });
-  const asked = Int32Array.from(market.identifiers.keys());
+  const columns = Int32Array.from(market.identifiers.keys());
   const { factors } = engine.scope(() => {
-    const { factors: found } = estimateRiskModel(engine, window, asked, request);
+    const { factors: found } = estimateRiskModel(engine, window, columns, request);
     return { factors: found! }; // a style model has factors
   });
   const { user, system } = process.cpuUsage(begin);

@@ -259,8 +259,8 @@ function createFrontier(names: number, sessions: number): ComparedWork {
     async prepare(service, market) {
       await defineIndex(service, market, 'quarterly');
       await runJob(service, `/analytics/${INDEX}/backtest`, {});
-      const held = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
-      const out = held.filter((_, i) => i % EVERY === 5);
+      const heldNames = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
+      const out = heldNames.filter((_, i) => i % EVERY === 5);
       const constraints = [
         { type: 'Exclude', params: { identifiers: out } },
         { type: 'Turnover', params: { limit: LIMIT * 2 } },
@@ -275,8 +275,8 @@ function createFrontier(names: number, sessions: number): ComparedWork {
         names_used: names,
         from: market.dates.indexOf(start),
         to: market.dates.indexOf(end),
-        index: held.map((name) => weightOf.get(name) ?? 0),
-        excluded: out.map((name) => held.indexOf(name)),
+        index: heldNames.map((name) => weightOf.get(name) ?? 0),
+        excluded: out.map((name) => heldNames.indexOf(name)),
         turnover: LIMIT * 2,
         returns: found.points.map(({ expected_return }) => expected_return),
       };

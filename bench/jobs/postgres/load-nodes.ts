@@ -123,9 +123,9 @@ await front?.join({
   getFreeCapacity: () => ({ lanes: [], freeBytes: 0 }),
 });
 
-process.on('message', (asked: Submissions | 'report') => {
-  if (asked === 'report') send({ type: 'report', starts, submissions });
-  else void submitAll(front!, asked);
+process.on('message', (message: Submissions | 'report') => {
+  if (message === 'report') send({ type: 'report', starts, submissions });
+  else void submitAll(front!, message);
 });
 process.on('disconnect', () => process.exit());
 setInterval(() => send({ type: 'ended', count: endedSecurity }), REPORT_INTERVAL_MS);

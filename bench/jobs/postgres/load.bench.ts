@@ -87,8 +87,8 @@ const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
 const processes = await Promise.all(
   Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
     const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
-    const own = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
-    const order: LoadOrder = { url: server.url, name: `process-${i}`, ...own };
+    const loadTerms = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
+    const order: LoadOrder = { url: server.url, name: `process-${i}`, ...loadTerms };
     const child = fork(program, [JSON.stringify(order)]);
     const opened = { child, ended: 0 };
     child.on('message', (news: LoadMessage) => news.type === 'ended' && (opened.ended = news.count));
@@ -157,10 +157,10 @@ console.log(
   `  after ${BEGINNING_MS / 1000} s   ${steady.share} of a core, ${(steady.ms / steadyJobs).toFixed(2)} ms and ${(steady.bytes / steadyJobs / 1024).toFixed(1)} KiB of WAL a job asked for`,
 );
 console.log(`all nodes    ${nodesShare.toFixed(0)} % of a core in ${PROCESSES} processes`);
-for (const of of ['submissions', 'starts'] as const) {
-  const all = reports.flatMap((report): readonly TimedJob[] => report[of]);
+for (const kind of ['submissions', 'starts'] as const) {
+  const all = reports.flatMap((report): readonly TimedJob[] => report[kind]);
   const later = all.filter(([at]) => at >= startMs + BEGINNING_MS);
-  console.log(`${of.padEnd(13)}${formatSpread(all.map(([, ms]) => ms))}`);
+  console.log(`${kind.padEnd(13)}${formatSpread(all.map(([, ms]) => ms))}`);
   console.log(`  after ${BEGINNING_MS / 1000} s  ${formatSpread(later.map(([, ms]) => ms))}`);
 }
 

@@ -70,9 +70,9 @@ function createAccount(order: Order, terms: Parameters<typeof createRandomAccoun
   const { lotStart, lotSize, lotShort, lotLong } = program;
   const places = Array.from(lotSize, (_, l) => l);
   for (let i = 0; i < program.n; i++) {
-    const own = places.slice(lotStart[i]!, lotStart[i + 1]!);
-    own.sort((a, b) => lotShort[a]! + lotLong[a]! - lotShort[b]! - lotLong[b]!);
-    places.splice(lotStart[i]!, own.length, ...own);
+    const securityLots = places.slice(lotStart[i]!, lotStart[i + 1]!);
+    securityLots.sort((a, b) => lotShort[a]! + lotLong[a]! - lotShort[b]! - lotLong[b]!);
+    places.splice(lotStart[i]!, securityLots.length, ...securityLots);
   }
   const pick = (values: Float64Array): Float64Array => Float64Array.from(places, (l) => values[l]!);
   return { ...program, lotSize: pick(lotSize), lotShort: pick(lotShort), lotLong: pick(lotLong) };

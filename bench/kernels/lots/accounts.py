@@ -23,7 +23,7 @@ def programme(p):
     of_short, of_long, of_cost = [(short, 1.0)], [(long, 1.0)], [(cost, 1.0)]
     for i in range(n):
         own = range(p["lotStart"][i], p["lotStart"][i + 1])
-        put(equal, to, [(weight + i, 1.0), (buy + i, -1.0)] + [(l, 1.0) for l in own], p["held"][i])
+        put(equal, to, [(weight + i, 1.0), (buy + i, -1.0)] + [(l, 1.0) for l in own], p["heldWeights"][i])
         of_cost.append((buy + i, -p["costRate"][i]))
         for l in own:
             of_cost.append((l, -p["costRate"][i]))

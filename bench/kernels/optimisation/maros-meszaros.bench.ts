@@ -82,7 +82,7 @@ function createLine(name: string): Line {
 function printSummary(label: string, some: readonly Line[]): void {
   const computeMean = (values: readonly number[]) =>
     Math.exp(values.reduce((sum, value) => sum + Math.log(Math.max(value, 1e-3)), 0) / values.length);
-  const count = (is: (of: Line) => boolean) => `${some.filter(is).length} of ${some.length}`;
+  const count = (is: (line: Line) => boolean) => `${some.filter(is).length} of ${some.length}`;
   console.log(
     `${label}: ${count((of) => of.isCertified)} at 1e-9, geometric mean ${computeMean(some.map(({ ms }) => ms)).toFixed(1)} ms, ` +
       `slowest ${Math.max(...some.map(({ ms }) => ms)).toFixed(0)} ms; cvxopt ${count((of) => of.isPeerCertified)}, ` +

@@ -68,8 +68,8 @@ export function parseTimes(text: string): Times {
 }
 
 function findExecutable(command: string): string {
-  const own = join(FOLDER, 'bin', command);
-  return FOLDER !== '' && existsSync(own) ? own : command;
+  const ownCommand = join(FOLDER, 'bin', command);
+  return FOLDER !== '' && existsSync(ownCommand) ? ownCommand : command;
 }
 
 /**

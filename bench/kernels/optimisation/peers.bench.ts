@@ -79,10 +79,10 @@ function print(
   program: Program,
   reference: { objective: number; ms: number },
 ): void {
-  const own = x.slice(0, program.n);
-  const gap = (computeObjective(program, own) - reference.objective) / Math.abs(reference.objective);
+  const solution = x.slice(0, program.n);
+  const gap = (computeObjective(program, solution) - reference.objective) / Math.abs(reference.objective);
   console.log(
-    `${label}  ${name.padEnd(15)} ${ms.toFixed(2).padStart(9)} ms  ${(ms / reference.ms).toFixed(2).padStart(8)} x  gap ${gap.toExponential(1).padStart(8)}  violation ${computeViolation(program, own).toExponential(1)}`,
+    `${label}  ${name.padEnd(15)} ${ms.toFixed(2).padStart(9)} ms  ${(ms / reference.ms).toFixed(2).padStart(8)} x  gap ${gap.toExponential(1).padStart(8)}  violation ${computeViolation(program, solution).toExponential(1)}`,
   );
 }
 
@@ -180,14 +180,14 @@ function createTrackingProgram({ names, observations, turnover }: FamilySize, se
   const sector = Array.from({ length: names }, () => Math.floor(random.uniform() * SECTORS));
   const beta = Float64Array.from({ length: names }, () => 1 + 0.25 * random.normal());
   const styles = Float64Array.from({ length: names * STYLES }, () => random.normal());
-  const own = Float64Array.from({ length: names }, () => 0.01 + 0.01 * random.uniform());
+  const specificVolatility = Float64Array.from({ length: names }, () => 0.01 + 0.01 * random.uniform());
   const returns = new Float64Array(observations * names);
   for (let t = 0; t < observations; t++) {
     const market = 0.009 * drawStudent();
     const style = Array.from({ length: STYLES }, () => 0.0025 * drawStudent());
     const sectors = Array.from({ length: SECTORS }, () => 0.005 * drawStudent());
     for (let i = 0; i < names; i++) {
-      let value = beta[i]! * market + sectors[sector[i]!]! + own[i]! * drawStudent();
+      let value = beta[i]! * market + sectors[sector[i]!]! + specificVolatility[i]! * drawStudent();
       for (let f = 0; f < STYLES; f++) value += styles[i * STYLES + f]! * style[f]!;
       returns[t * names + i] = value;
     }
@@ -255,11 +255,11 @@ function createProgram({ names, covariance, index, previous, sector, free, turno
     { coefficients: new Float64Array(n).fill(1), lower: 1, upper: 1 },
   ];
   for (let s = 0; s < SECTORS; s++) {
-    const held = index.reduce((sum, weight, i) => sum + (sector[i] === s ? weight : 0), 0);
+    const sectorWeight = index.reduce((sum, weight, i) => sum + (sector[i] === s ? weight : 0), 0);
     rows.push({
       coefficients: Float64Array.from(free, (i) => (sector[i] === s ? 1 : 0)),
-      lower: held - 0.02,
-      upper: held + 0.02,
+      lower: sectorWeight - 0.02,
+      upper: sectorWeight + 0.02,
     });
   }
   rows.push({ coefficients: Float64Array.from(free, (i) => force[i]! / variance), lower: 0.98, upper: 1.02 });

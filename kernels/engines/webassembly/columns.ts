@@ -103,11 +103,11 @@ export function createColumnOperations({
         const pv = arena.addressOf(values) ?? operands.input(values);
         const pw = arena.addressOf(weights) ?? operands.input(weights);
         const ps = arena.addressOf(shares) ?? operands.input(shares);
-        const own = arena.addressOf(out);
-        const po = own ?? arena.reserve(out.length * BYTES);
+        const outAddress = arena.addressOf(out);
+        const po = outAddress ?? arena.reserve(out.length * BYTES);
         const scratch = arena.reserve(kernels.weightedPercentilesScratch(count, shares.length));
         kernels.weightedPercentiles(pv, pw, count, ps, shares.length, po, scratch);
-        if (own === undefined) out.set(arena.view(po, out.length));
+        if (outAddress === undefined) out.set(arena.view(po, out.length));
       } finally {
         arena.release(mark);
       }

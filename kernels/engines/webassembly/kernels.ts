@@ -47,9 +47,9 @@ function createOperands(arena: Arena) {
     },
     /** Returns a zeroed operand to which the kernel adds. */
     output(array: Float64Array): readonly [address: number, write: () => void] {
-      const placed = this.result(array);
-      arena.view(placed[0], array.length).fill(0);
-      return placed;
+      const placement = this.result(array);
+      arena.view(placement[0], array.length).fill(0);
+      return placement;
     },
     inPlace(array: Float64Array): readonly [address: number, write: () => void] {
       const address = this.input(array);

@@ -48,8 +48,8 @@ export function estimateStructuredCovariance(
   out: Float64Array,
 ): void {
   const returns = estimator === 'gerber' ? panel.slice() : panel;
-  const own = estimator === 'newey_west' ? weights : undefined;
-  const { rowFactors } = demean(panel, assets, own, new Float64Array(assets), engine);
+  const decayWeights = estimator === 'newey_west' ? weights : undefined;
+  const { rowFactors } = demean(panel, assets, decayWeights, new Float64Array(assets), engine);
   if (estimator === 'newey_west') estimateNeweyWest(engine, panel, { assets, lags }, out);
   else engine.symmetricRankK(panel, assets, out);
   const deviations = Float64Array.from({ length: assets }, (_, i) => Math.sqrt(Math.max(0, out[i * (assets + 1)]!)));
@@ -67,7 +67,7 @@ export function estimateStructuredCovariance(
     scaleBy(out, deviations, (a, b) => a * b);
   }
   if (estimator === 'newey_west' && simulations !== undefined) {
-    const observations = own === undefined ? rowFactors.length : countEffectiveObservations(own);
+    const observations = decayWeights === undefined ? rowFactors.length : countEffectiveObservations(decayWeights);
     adjustEigenvalues(engine, out, assets, { observations, simulations });
   }
   for (let k = 0; k < out.length; k++) out[k]! *= scale;

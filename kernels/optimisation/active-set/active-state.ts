@@ -57,16 +57,16 @@ export function createColdState({ n, rows, kinks, norms, centre }: Program): Act
 }
 
 /** Returns the value of a variable in its state; `free` for a free variable. */
-export function findStateValue({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
-  if (held === FREE) return free;
-  return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;
+export function findStateValue({ lower, upper, kinks }: Program, side: number, i: number, free: number): number {
+  if (side === FREE) return free;
+  return side === LOWER ? lower[i]! : side === UPPER ? upper[i]! : kinks[side - PINNED]!.at[i]!;
 }
 
 /** Sets the sides of the kinks for a security; at a kink, the side towards which the security can move. */
 export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState, i: number, where: number): void {
   for (let k = 0; k < kinks.length; k++) {
-    const here = kinks[k]!.at[i]!;
-    sides[k * n + i] = where < here || (where === here && names[i] === UPPER) ? -1 : 1;
+    const kinkPoint = kinks[k]!.at[i]!;
+    sides[k * n + i] = where < kinkPoint || (where === kinkPoint && names[i] === UPPER) ? -1 : 1;
   }
 }
 

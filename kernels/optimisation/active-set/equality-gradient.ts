@@ -43,9 +43,9 @@ export function computeGradient(program: Program, state: ActiveState, iterate: I
 /** Computes P (x - centre); updates the previous result if only few securities have moved. */
 function computeForce({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
   const { offset, product, force, forcedAt } = work;
-  let moved = work.hasForce ? 0 : n;
-  for (let i = 0; i < n && moved < n / 2; i++) if (x[i] !== forcedAt[i]) moved++;
-  if (moved < n / 2) {
+  let movedCount = work.hasForce ? 0 : n;
+  for (let i = 0; i < n && movedCount < n / 2; i++) if (x[i] !== forcedAt[i]) movedCount++;
+  if (movedCount < n / 2) {
     for (let i = 0; i < n; i++) offset[i] = x[i]! - forcedAt[i]!;
     multiplyMetric(metric!, offset, product);
     for (let i = 0; i < n; i++) force[i]! += product[i]!;
@@ -61,8 +61,8 @@ function computeForce({ n, metric, centre }: Program, x: Float64Array, work: Wor
 /** Returns the slope of kink k at security i on its side; 0 for a security pinned to the kink. */
 export function computeSlope({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
   const { at, left, right } = kinks[k]!;
-  const held = state.names[i]!;
-  if (held >= PINNED && kinks[held - PINNED]!.at[i] === at[i]) return 0;
+  const side = state.names[i]!;
+  if (side >= PINNED && kinks[side - PINNED]!.at[i] === at[i]) return 0;
   return state.sides[k * n + i] === -1 ? left[i]! : right[i]!;
 }
 

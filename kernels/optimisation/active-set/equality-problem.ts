@@ -33,22 +33,22 @@ export function fixSecurities(
 ): void {
   work.freeCount = 0;
   for (let i = 0; i < n; i++) {
-    const held = state.names[i]!;
-    if (held === FREE && lower[i]! < upper[i]!) work.free[work.freeCount++] = i;
-    else if (held >= PINNED) x[i] = kinks[held - PINNED]!.at[i]!;
-    else x[i] = held === UPPER ? upper[i]! : lower[i]!;
+    const side = state.names[i]!;
+    if (side === FREE && lower[i]! < upper[i]!) work.free[work.freeCount++] = i;
+    else if (side >= PINNED) x[i] = kinks[side - PINNED]!.at[i]!;
+    else x[i] = side === UPPER ? upper[i]! : lower[i]!;
   }
   work.activeCount = 0;
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
-    if (held === IDLE) rowMultipliers[r] = 0;
-    else if (held === OVER || held === UNDER) rowMultipliers[r] = held === OVER ? rows.penalty[r]! : -rows.penalty[r]!;
+    const side = state.rows[r]!;
+    if (side === IDLE) rowMultipliers[r] = 0;
+    else if (side === OVER || side === UNDER) rowMultipliers[r] = side === OVER ? rows.penalty[r]! : -rows.penalty[r]!;
     else work.active[work.activeCount++] = r;
   }
   for (let k = 0; k < kinks.length; k++) {
-    const held = state.kinks[k]!;
-    if (held === IDLE) kinkMultipliers[k] = 0;
-    else if (held === OVER) kinkMultipliers[k] = kinks[k]!.limit === null ? 1 : kinks[k]!.penalty;
+    const side = state.kinks[k]!;
+    if (side === IDLE) kinkMultipliers[k] = 0;
+    else if (side === OVER) kinkMultipliers[k] = kinks[k]!.limit === null ? 1 : kinks[k]!.penalty;
     else work.active[work.activeCount++] = rows.count + k;
   }
   for (let q = 0; q < normMultipliers.length; q++) {
@@ -73,16 +73,16 @@ export interface EqualityProblem {
  */
 export function solveState(problem: EqualityProblem): boolean {
   const { program, state, iterate, work, system } = problem;
-  const curved = state.norms.some((held) => held !== IDLE);
+  const isCurved = state.norms.some((held) => held !== IDLE);
   computeGradient(program, state, iterate, work);
-  for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
+  for (let newton = 0; newton < (isCurved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => system.factor(state, iterate, share));
     if (proximal === undefined) return false;
-    let moved = performNewtonStep(problem);
+    let largestMove = performNewtonStep(problem);
     for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++)
-      moved = performNewtonStep(problem);
-    if (!Number.isFinite(moved)) return false;
-    if (curved && moved <= 1e-15) break;
+      largestMove = performNewtonStep(problem);
+    if (!Number.isFinite(largestMove)) return false;
+    if (isCurved && largestMove <= 1e-15) break;
   }
   return true;
 }
@@ -113,16 +113,16 @@ function performNewtonStep({ program, state, iterate, work, system }: EqualityPr
   for (let p = 0; p < f; p++) step[p] = -work.gradient[free[p]!]!;
   for (let a = 0; a < m; a++) change[a] = computeShortfall(program, state, iterate, active[a]!, work);
   system.solve(step, change);
-  let moved = 0;
+  let largestMove = 0;
   for (let p = 0; p < f; p++) {
     const own = step[p]!;
     iterate.x[free[p]!]! += own;
-    moved = Math.max(moved, Math.abs(own));
+    largestMove = Math.max(largestMove, Math.abs(own));
     if (Number.isNaN(own)) return Number.NaN;
   }
   for (let a = 0; a < m; a++) addMultiplier(program, iterate, active[a]!, change[a]!);
   computeGradient(program, state, iterate, work);
-  return moved;
+  return largestMove;
 }
 
 function addMultiplier({ rows, kinks }: Program, iterate: Iterate, row: number, change: number): void {

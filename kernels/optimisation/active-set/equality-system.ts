@@ -67,9 +67,9 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       first.forget();
       last.forget();
     }
-    const own = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
+    const regularised = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
     present = isPlain && first.count() > 0 ? last : first;
-    const isDefinite = present.begin(createLagrangianCurvature(program, own, iterate.normMultipliers));
+    const isDefinite = present.begin(createLagrangianCurvature(program, regularised, iterate.normMultipliers));
     if (!isPlain) present.forget();
     return isDefinite;
   }
@@ -77,7 +77,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   /** Computes the products of the columns L^-1 c of fixed securities and active rows. */
   function factorHalves(state: ActiveState, iterate: Iterate): void {
     const { names } = present;
-    const keys = present.held.map((position) => firstName + position);
+    const keys = present.heldPlaces.map((position) => firstName + position);
     for (let a = 0; a < work.activeCount; a++) keys.push(work.active[a]!);
     const count = present.count();
     const source = {
@@ -127,7 +127,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   return {
     factor(state, iterate, proximal) {
       if (!factorVariables(iterate, proximal)) return false;
-      const total = present.held.length + work.activeCount;
+      const total = present.heldPlaces.length + work.activeCount;
       if (schur.length < total * total) schur = new Float64Array(total * total);
       if (skipped.length < total) skipped = new Uint8Array(total);
       if (change.length !== total) change = new Float64Array(total);
@@ -141,11 +141,11 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
         solveWhole(step, wanted);
         return;
       }
-      const held = present.held.length;
-      change.fill(0, 0, held);
-      for (let a = 0; a < work.activeCount; a++) change[held + a] = wanted[a]!;
+      const heldCount = present.heldPlaces.length;
+      change.fill(0, 0, heldCount);
+      for (let a = 0; a < work.activeCount; a++) change[heldCount + a] = wanted[a]!;
       present.solve(step, change, schur, skipped);
-      for (let a = 0; a < work.activeCount; a++) wanted[a] = change[held + a]!;
+      for (let a = 0; a < work.activeCount; a++) wanted[a] = change[heldCount + a]!;
     },
   };
 }

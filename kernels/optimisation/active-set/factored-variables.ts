@@ -9,7 +9,7 @@ import type { LagrangianCurvature } from '../program/norms.js';
 export interface FactoredVariables {
   readonly curvature: Curvature;
   /** Variables fixed since the factorisation, by position in the factor. */
-  readonly held: readonly number[];
+  readonly heldPlaces: readonly number[];
   /** Variables of the factor; only the first `count()` entries are valid. */
   readonly names: Int32Array;
   count(): number;
@@ -19,7 +19,7 @@ export interface FactoredVariables {
    * Factors the curvature on the free variables of the workspace.
    * @returns  true if it is positive definite on them
    */
-  begin(at: LagrangianCurvature): boolean;
+  begin(curvature: LagrangianCurvature): boolean;
   /** Returns true if the factor is a complete triangle, as the columns require. */
   isWhole(): boolean;
   /** Discards the factor, so that it is not used for later states. */
@@ -65,7 +65,7 @@ export function createFactoredVariables(curvature: Curvature, work: Work): Facto
   const names = new Int32Array(n);
   const places = new Int32Array(n);
   const right = new Float64Array(n);
-  const held: number[] = [];
+  const heldPlaces: number[] = [];
   const halves = createHalfColumns(n);
   let projected = new Float64Array(0);
   let triangle: Float64Array | undefined;
@@ -74,24 +74,24 @@ export function createFactoredVariables(curvature: Curvature, work: Work): Facto
 
   return {
     curvature,
-    held,
+    heldPlaces,
     names,
     count: () => order,
     serves() {
       const { free, freeCount } = work;
       if (!isKept || triangle === undefined || freeCount > order || freeCount < (1 - FIXED_FRACTION_MAX) * order)
         return false;
-      held.length = 0;
+      heldPlaces.length = 0;
       let p = 0;
       for (let place = 0; place < order; place++) {
         if (p < freeCount && free[p] === names[place]) p++;
-        else held.push(place);
+        else heldPlaces.push(place);
       }
       return p === freeCount;
     },
     begin({ metric, scale, ridge }) {
       const { diagonal, free, freeCount } = work;
-      held.length = 0;
+      heldPlaces.length = 0;
       diagonal.fill(ridge);
       order = freeCount;
       const isDefinite = curvature.factor(metric, scale, diagonal, free, freeCount);

@@ -46,11 +46,11 @@ export function createHalfColumns(most: number): HalfColumns {
   }
 
   /** Computes the products of a column with those of four other slots at a time. */
-  function setProducts(own: number, others: readonly number[]): void {
-    const column = columns[own]!;
+  function setProducts(slot: number, others: readonly number[]): void {
+    const column = columns[slot]!;
     const [a, b, c, d] = selectFour(others);
     let [ra, rb, rc, rd] = [0, 0, 0, 0];
-    for (let p = firsts[own]!; p < n; p++) {
+    for (let p = firsts[slot]!; p < n; p++) {
       const value = column[p]!;
       ra += value * a[p]!;
       rb += value * b[p]!;
@@ -59,7 +59,7 @@ export function createHalfColumns(most: number): HalfColumns {
     }
     [ra, rb, rc, rd].forEach((value, s) => {
       const other = others[s];
-      if (other !== undefined) products[Math.max(own, other)]![Math.min(own, other)] = value;
+      if (other !== undefined) products[Math.max(slot, other)]![Math.min(slot, other)] = value;
     });
   }
 
@@ -78,24 +78,24 @@ export function createHalfColumns(most: number): HalfColumns {
       present = [];
     },
     want(keys, { isNew, write }) {
-      const made: number[] = [];
+      const newSlots: number[] = [];
       present = keys.map((key) => {
-        const known = slots.get(key);
-        if (known !== undefined && !isNew(key)) return known;
-        const slot = known ?? findSlot(key);
+        const earlierSlot = slots.get(key);
+        if (earlierSlot !== undefined && !isNew(key)) return earlierSlot;
+        const slot = earlierSlot ?? findSlot(key);
         firsts[slot] = write(key, columns[slot]!);
-        made.push(slot);
+        newSlots.push(slot);
         return slot;
       });
-      const inTurn = made.toSorted((a, b) => firsts[a]! - firsts[b]! || a - b);
+      const inTurn = newSlots.toSorted((a, b) => firsts[a]! - firsts[b]! || a - b);
       for (let position = 0; position < inTurn.length; position += 4) {
         const some = inTurn.slice(position, position + 4);
         const shape = { n, from: firsts[some[0]!]! };
         if (some.length === 1) solveForwardOfFour(triangle, columns[some[0]!]!, shape);
         else solveForwardFour(triangle, selectFour(some), shape);
       }
-      const isMade = new Set(made);
-      for (const slot of made) {
+      const isMade = new Set(newSlots);
+      for (const slot of newSlots) {
         const others = Array.from({ length: slots.size }, (_, other) => other).filter(
           (other) => !isMade.has(other) || other <= slot,
         );
@@ -106,10 +106,10 @@ export function createHalfColumns(most: number): HalfColumns {
     products(out) {
       const count = present.length;
       for (let a = 0; a < count; a++) {
-        const own = present[a]!;
+        const slot = present[a]!;
         for (let b = 0; b <= a; b++) {
           const other = present[b]!;
-          out[a * count + b] = own < other ? products[other]![own]! : products[own]![other]!;
+          out[a * count + b] = slot < other ? products[other]![slot]! : products[slot]![other]!;
         }
       }
     },

@@ -26,11 +26,11 @@ export function flipStates(
   state: ActiveState,
   iterate: Iterate,
   work: Work,
-  nearby: boolean,
+  isNearby: boolean,
 ): number {
   const tolerance = DUAL_TOLERANCE * work.gradientScale;
   let flips = flipRows(program, state, iterate, tolerance);
-  if (nearby) flips += flipLimits(program, state, iterate, work, tolerance);
+  if (isNearby) flips += flipLimits(program, state, iterate, work, tolerance);
   for (let i = 0; i < program.n; i++) {
     if (program.lower[i]! < program.upper[i]! && flipVariable(program, state, iterate, work.gradient[i]!, i, tolerance))
       flips++;
@@ -41,25 +41,25 @@ export function flipStates(
 function flipRows({ n, rows }: Program, state: ActiveState, { x, rowMultipliers }: Iterate, tolerance: number): number {
   let flips = 0;
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
+    const side = state.rows[r]!;
     const penalty = rows.penalty[r]!;
     const y = rowMultipliers[r]!;
-    let next = held;
-    if (held === IDLE || held === OVER || held === UNDER) {
+    let next = side;
+    if (side === IDLE || side === OVER || side === UNDER) {
       const value = computeRowValue(rows.coefficients, r * n, x);
       const over = value - rows.upper[r]!;
       const under = rows.lower[r]! - value;
       const slack = PRIMAL_TOLERANCE * (1 + Math.abs(value));
-      if (held === IDLE) {
+      if (side === IDLE) {
         if (over > slack) next = UPPER;
         else if (under > slack) next = LOWER;
-      } else if (held === OVER && over < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : UPPER;
-      else if (held === UNDER && under < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : LOWER;
+      } else if (side === OVER && over < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : UPPER;
+      else if (side === UNDER && under < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : LOWER;
     } else if (y > penalty) next = OVER;
     else if (y < -penalty) next = UNDER;
-    else if (held === UPPER && y < -tolerance) next = IDLE;
-    else if (held === LOWER && y > tolerance) next = IDLE;
-    if (next !== held) {
+    else if (side === UPPER && y < -tolerance) next = IDLE;
+    else if (side === LOWER && y > tolerance) next = IDLE;
+    if (next !== side) {
       state.rows[r] = next;
       flips++;
     }
@@ -73,35 +73,35 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
   for (let k = 0; k < kinks.length; k++) {
     const kink = kinks[k]!;
     if (kink.limit === null) continue;
-    const held = state.kinks[k]!;
+    const side = state.kinks[k]!;
     const multiplier = iterate.kinkMultipliers[k]!;
-    let next = held;
-    if (held === UPPER) {
+    let next = side;
+    if (side === UPPER) {
       if (multiplier < -tolerance) next = IDLE;
       else if (multiplier > kink.penalty) next = OVER;
     } else {
       const excess = sumKinks(kink, iterate.x) - kink.limit;
       const slack = PRIMAL_TOLERANCE * (1 + kink.limit);
-      if (held === IDLE && excess > slack) next = UPPER;
-      else if (held === OVER && excess < -slack) next = UPPER;
+      if (side === IDLE && excess > slack) next = UPPER;
+      else if (side === OVER && excess < -slack) next = UPPER;
     }
-    if (next !== held) {
+    if (next !== side) {
       state.kinks[k] = next;
       flips++;
     }
   }
   for (let q = 0; q < norms.length; q++) {
     const excess = -computeShortfall(program, state, iterate, rows.count + kinks.length + q, work);
-    const held = state.norms[q]!;
+    const side = state.norms[q]!;
     const next =
-      held === IDLE
+      side === IDLE
         ? excess > PRIMAL_TOLERANCE * norms[q]!.radius
           ? UPPER
           : IDLE
         : iterate.normMultipliers[q]! < 0
           ? IDLE
           : UPPER;
-    if (next !== held) {
+    if (next !== side) {
       state.norms[q] = next;
       flips++;
     }
@@ -118,10 +118,10 @@ function flipVariable(
   i: number,
   tolerance: number,
 ): boolean {
-  const held = state.names[i]!;
-  if (held === FREE) return fixVariable(program, state, iterate, i);
-  if (held === LOWER) return gradient < -tolerance && releaseVariable(state, i);
-  if (held === UPPER) return gradient > tolerance && releaseVariable(state, i);
+  const side = state.names[i]!;
+  if (side === FREE) return fixVariable(program, state, iterate, i);
+  if (side === LOWER) return gradient < -tolerance && releaseVariable(state, i);
+  if (side === UPPER) return gradient > tolerance && releaseVariable(state, i);
   return unpinVariable(program, state, iterate, gradient, i, tolerance);
 }
 
@@ -182,15 +182,15 @@ function placeSides(
   kinks: Program['kinks'],
   state: ActiveState,
   where: number,
-  held: number,
+  side: number,
   n: number,
   i: number,
 ): void {
   for (let k = 0; k < kinks.length; k++) {
     const position = kinks[k]!.at[i]!;
     if (position === where) {
-      if (held === LOWER) state.sides[k * n + i] = 1;
-      else if (held === UPPER) state.sides[k * n + i] = -1;
+      if (side === LOWER) state.sides[k * n + i] = 1;
+      else if (side === UPPER) state.sides[k * n + i] = -1;
     } else state.sides[k * n + i] = where < position ? -1 : 1;
   }
 }

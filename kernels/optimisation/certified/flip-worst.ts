@@ -28,15 +28,15 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
     } else considerFault(state.names[i] === LOWER ? -gradient[i]! : gradient[i]!, () => (state.names[i] = FREE));
   }
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
-    if (held === EQUAL) continue;
-    if (held === IDLE) {
+    const side = state.rows[r]!;
+    if (side === EQUAL) continue;
+    if (side === IDLE) {
       const [least, most] = [rows.lower[r]!, rows.upper[r]!];
       if (Number.isFinite(least)) considerFault(-computeExactRow(program, x, r, least), () => (state.rows[r] = LOWER));
       if (Number.isFinite(most)) considerFault(computeExactRow(program, x, r, most), () => (state.rows[r] = UPPER));
     } else {
       const force = rowMultipliers[r]! * findLargestEntry(program, r);
-      considerFault(held === UPPER ? -force : force, () => {
+      considerFault(side === UPPER ? -force : force, () => {
         state.rows[r] = IDLE;
         rowMultipliers[r] = 0;
       });
@@ -47,9 +47,9 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
 }
 
 function findLargestEntry({ n, rows }: Program, r: number): number {
-  let found = 0;
-  for (let e = r * n; e < r * n + n; e++) found = Math.max(found, Math.abs(rows.coefficients[e]!));
-  return found;
+  let largest = 0;
+  for (let e = r * n; e < r * n + n; e++) largest = Math.max(largest, Math.abs(rows.coefficients[e]!));
+  return largest;
 }
 
 export interface BlockingConstraint {

@@ -74,10 +74,10 @@ export function reduceRounding(
 }
 
 /** Returns the active rows that contain no free variable. */
-function listRowsWithoutFree({ n, rows, lower, upper }: Program, { names, rows: held }: ActiveState): number[] {
+function listRowsWithoutFree({ n, rows, lower, upper }: Program, { names, rows: sides }: ActiveState): number[] {
   const loose: number[] = [];
   for (let r = 0; r < rows.count; r++) {
-    if (held[r] === IDLE) continue;
+    if (sides[r] === IDLE) continue;
     let i = 0;
     while (i < n && (rows.coefficients[r * n + i] === 0 || names[i] !== FREE || lower[i] === upper[i])) i++;
     if (i === n) loose.push(r);
@@ -88,13 +88,13 @@ function listRowsWithoutFree({ n, rows, lower, upper }: Program, { names, rows: 
 /** Returns the smallest and the largest multiplier of a row at which the multipliers of bounds keep their signs. */
 function findPermittedRange(
   { n, rows, lower, upper }: Program,
-  { names, rows: held }: ActiveState,
+  { names, rows: sides }: ActiveState,
   gradient: Float64Array,
   r: number,
   multiplier: number,
 ): readonly [number, number] {
-  let least = held[r] === UPPER ? 0 : -Infinity;
-  let most = held[r] === LOWER ? 0 : Infinity;
+  let least = sides[r] === UPPER ? 0 : -Infinity;
+  let most = sides[r] === LOWER ? 0 : Infinity;
   for (let i = 0; i < n; i++) {
     const entry = rows.coefficients[r * n + i]!;
     if (entry === 0 || lower[i] === upper[i]) continue;

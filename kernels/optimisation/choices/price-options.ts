@@ -101,14 +101,14 @@ function computeBound(problem: OptionProblem, prices: Float64Array, slopes: Floa
   }
   for (let i = 0; i + 1 < starts.length; i++) {
     let least = Infinity;
-    let chosen = 0;
+    let cheapest = 0;
     for (let o = starts[i]!; o < starts[i + 1]!; o++) {
       const value = costs[o]! + priceAmounts(problem, o, prices);
-      if (value < least) [least, chosen] = [value, o];
+      if (value < least) [least, cheapest] = [value, o];
     }
     total += least;
     size += Math.abs(least);
-    for (let r = 0; r < m; r++) slopes[r]! += amounts[chosen * m + r]!;
+    for (let r = 0; r < m; r++) slopes[r]! += amounts[cheapest * m + r]!;
   }
   return total - (starts.length + m) * Number.EPSILON * size;
 }

@@ -117,20 +117,20 @@ export function splitCovariance(
       target[e] = OVER_RELAXATION * semidefinite[e]! + (1 - OVER_RELAXATION) * cone[e]! + multipliers[e]!;
     acceleration?.add(point, target);
     if (turn % EXTRAPOLATION_TURNS === 2 && turn < iterations - EXTRAPOLATION_TURNS) acceleration?.extrapolate(target);
-    let moved = 0;
+    let squaredMoves = 0;
     let apart = 0;
     projectCounted(target, multipliers);
     for (let e = 0; e < size; e++) {
       const now = multipliers[e]!;
       const change = now - cone[e]!;
       const distance = now - semidefinite[e]!;
-      moved += change * change;
+      squaredMoves += change * change;
       apart += distance * distance;
       multipliers[e] = target[e]! - now;
       cone[e] = now;
     }
     if (turn % (turn <= EARLY_ITERATIONS && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
-    const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(moved));
+    const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(squaredMoves));
     const factor = ratio > BALANCE_RATIO ? PENALTY_STEP : ratio < 1 / BALANCE_RATIO ? 1 / PENALTY_STEP : 1;
     if (factor === 1) continue;
     penalty *= factor;
@@ -159,8 +159,8 @@ export function splitCovariance(
  */
 function scaleProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open: Int32Array) {
   const order = open.length + 1;
-  const held = Math.max(1, Math.min(n, ...counts.map(({ maximum }) => maximum)));
-  const unit = sum / held;
+  const holdingCount = Math.max(1, Math.min(n, ...counts.map(({ maximum }) => maximum)));
+  const unit = sum / holdingCount;
   let trace = 0;
   for (let i = 0; i < n; i++) trace += matrix[i * n + i]!;
   const scale = n / trace;
@@ -170,11 +170,11 @@ function scaleProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open
     open.forEach((j, column) => (costs[(row + 1) * order + column + 1] = scale * matrix[i * n + j]!));
   });
   // Every point satisfies the equation of the sum, and so does each row of its outer product.
-  const length = Math.sqrt(held * held + open.length);
+  const length = Math.sqrt(holdingCount * holdingCount + open.length);
   const normal = new Float64Array(order).fill(1 / length);
-  normal[0] = -held / length;
-  const own = Float64Array.from(normal, (_, i) => (i === 0 ? 1 : held / open.length));
-  const even = new Float64Array(order * order).map((_, e) => own[Math.floor(e / order)]! * own[e % order]!);
+  normal[0] = -holdingCount / length;
+  const direction = Float64Array.from(normal, (_, i) => (i === 0 ? 1 : holdingCount / open.length));
+  const even = new Float64Array(order * order).map((_, e) => direction[Math.floor(e / order)]! * direction[e % order]!);
   return { costs, normal, even, scale };
 }
 
@@ -182,18 +182,18 @@ function scaleProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open
 function selectEntries(entries: Float64Array, from: Int32Array, open: Int32Array): Float64Array {
   const [before, order] = [from.length + 1, open.length + 1];
   const places = Int32Array.from({ length: order }, (_, i) => (i === 0 ? 0 : from.indexOf(open[i - 1]!) + 1));
-  const kept = new Float64Array(order * order);
+  const selected = new Float64Array(order * order);
   for (let i = 0; i < order; i++)
-    for (let j = 0; j < order; j++) kept[i * order + j] = entries[places[i]! * before + places[j]!]!;
-  return kept;
+    for (let j = 0; j < order; j++) selected[i * order + j] = entries[places[i]! * before + places[j]!]!;
+  return selected;
 }
 
 /** Returns the cardinality constraints of the open variables, by their positions. */
 function selectCounts(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
   return counts.map(({ members, maximum }) => {
-    const held = members.reduce((count, i) => count + (decisions[i] === INCLUDED ? 1 : 0), 0);
+    const includedCount = members.reduce((count, i) => count + (decisions[i] === INCLUDED ? 1 : 0), 0);
     const left = members.filter((i) => decisions[i] === UNDECIDED);
-    return { members: left.map((i) => open.indexOf(i)), maximum: maximum - held };
+    return { members: left.map((i) => open.indexOf(i)), maximum: maximum - includedCount };
   });
 }
 
@@ -245,9 +245,9 @@ function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Pr
       square += total * normal[i]!;
     }
     for (let i = 0; i < order; i++) {
-      const [own, other] = [normal[i]!, along[i]! - square * normal[i]!];
+      const [normalEntry, other] = [normal[i]!, along[i]! - square * normal[i]!];
       for (let j = 0; j <= i; j++) {
-        const value = matrix[i * order + j]! - (own * along[j]! + other * normal[j]!);
+        const value = matrix[i * order + j]! - (normalEntry * along[j]! + other * normal[j]!);
         matrix[i * order + j] = matrix[j * order + i] = value;
       }
     }

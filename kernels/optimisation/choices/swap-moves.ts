@@ -66,12 +66,12 @@ export interface SwapMoves {
    * Returns the additions that lower the optimum most or, if no variable can be added, the best exchanges, ignoring the
    * bounds of the other variables. @cost h n
    */
-  listBest(at: EvaluatedChoice): SwapMove[];
+  listBest(choice: EvaluatedChoice): SwapMove[];
   /**
-   * Returns true if the cardinality constraints permit a variable to replace another. @param held number of chosen
+   * Returns true if the cardinality constraints permit a variable to replace another. @param heldCounts number of chosen
    * members per constraint
    */
-  isAllowed(held: readonly number[], leaving: number, incoming: number): boolean;
+  isAllowed(heldCounts: readonly number[], leaving: number, incoming: number): boolean;
   /** Returns the number of chosen members of each cardinality constraint. */
   countHeldMembers(chosen: Uint8Array): number[];
   /**
@@ -115,11 +115,11 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
       const curvatures = Float64Array.from(residuals, (_, i) => matrix[i * n + i]! + along);
       let value = pull * (sum ?? 0);
       for (let place = 0; place < h; place++) {
-        const own = x[place]!;
-        value -= own * own;
+        const leavingWeight = x[place]!;
+        value -= leavingWeight * leavingWeight;
         for (let j = 0; j < n; j++) {
           const response = responses[place * n + j]!;
-          residuals[j]! -= own * response;
+          residuals[j]! -= leavingWeight * response;
           curvatures[j]! -= response * response;
         }
       }
@@ -144,7 +144,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     curvatures,
     value,
   }: EvaluatedChoice): SwapMove[] {
-    const held = countHoldings(chosen);
+    const heldCounts = countHoldings(chosen);
     const least = -GAIN_MIN * Math.abs(value);
     const swapMoves: SwapMove[] = [];
     const take = (move: SwapMove) => {
@@ -155,7 +155,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     };
     const others = Int32Array.from(chosen.keys()).filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!);
     for (const j of others) {
-      if (rowsOf[j]!.some((r) => held[r]! >= counts[r]!.maximum)) continue;
+      if (rowsOf[j]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
       const weight = residuals[j]! / curvatures[j]!;
       const change = -residuals[j]! * weight;
       if (change < least && weight >= lower[j]! && weight <= upper[j]!) take({ place: -1, incoming: j, change });
@@ -173,14 +173,14 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
         if (change >= (swapMoves.length < TRIALS_MAX ? least : swapMoves.at(-1)!.change)) continue;
         const weight = residual / curvature;
         if (weight < lower[j]! || weight > upper[j]!) continue;
-        if (isAllowed(held, i, j)) take({ place, incoming: j, change });
+        if (isAllowed(heldCounts, i, j)) take({ place, incoming: j, change });
       }
     });
     return swapMoves;
   }
 
-  function isAllowed(held: readonly number[], leaving: number, incoming: number): boolean {
-    return rowsOf[incoming]!.every((r) => held[r]! < counts[r]!.maximum || rowsOf[leaving]!.includes(r));
+  function isAllowed(heldCounts: readonly number[], leaving: number, incoming: number): boolean {
+    return rowsOf[incoming]!.every((r) => heldCounts[r]! < counts[r]!.maximum || rowsOf[leaving]!.includes(r));
   }
 
   function countHoldings(chosen: Uint8Array): number[] {
@@ -189,11 +189,11 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
 
   function takeFirst(order: readonly number[]): Uint8Array {
     const chosen = needed.slice();
-    const held = countHoldings(chosen);
+    const heldCounts = countHoldings(chosen);
     for (const i of order) {
-      if (chosen[i] === 1 || rowsOf[i]!.some((r) => held[r]! >= counts[r]!.maximum)) continue;
+      if (chosen[i] === 1 || rowsOf[i]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
       chosen[i] = 1;
-      for (const r of rowsOf[i]!) held[r]!++;
+      for (const r of rowsOf[i]!) heldCounts[r]!++;
     }
     return chosen;
   }

@@ -111,12 +111,12 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
  * entries suffice.
  */
 function findCoupledVariables({ matrix, n }: DenseMetric): Uint8Array {
-  const found = new Uint8Array(n);
+  const isCoupled = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
     const row = i * n;
     let j = 0;
     while (j < n && (j === i || matrix[row + j] === 0)) j++;
-    if (j < n) found[i] = 1;
+    if (j < n) isCoupled[i] = 1;
   }
-  return found;
+  return isCoupled;
 }

@@ -6,7 +6,7 @@ import type { Metric } from '../program/metric.js';
  * inverse covariance of the held variables, projected on a constant sum. The bound assumes that the other variables
  * compensate optimally.
  *
- * @param held     Indices of the held variables, ascending, [h].
+ * @param places     Indices of the held variables, ascending, [h].
  * @param weights  Weights of all variables, [n].
  * @returns        Bounds, [h]; Infinity for a single variable.
  * @cost           h^3 / 6 + h^3 / 2.
@@ -16,14 +16,14 @@ import type { Metric } from '../program/metric.js';
 export function computeSaliencies(
   algebra: DenseAlgebra,
   metric: Metric,
-  held: Int32Array,
+  places: Int32Array,
   weights: Float64Array,
 ): Float64Array {
-  const h = held.length;
-  const factor = gather(metric, held);
+  const h = places.length;
+  const factor = gather(metric, places);
   const ridge = 1e-10 * computeMeanDiagonal(factor, h);
   for (let p = 0; p < h; p++) factor[p * h + p]! += ridge;
-  if (algebra.cholesky(factor, h) < h) return Float64Array.from(held, (i) => weights[i]! ** 2);
+  if (algebra.cholesky(factor, h) < h) return Float64Array.from(places, (i) => weights[i]! ** 2);
   const inverse = new Float64Array(h * h);
   for (let p = 0; p < h; p++) inverse[p * h + p] = 1;
   algebra.solveLower(factor, h, inverse);
@@ -40,17 +40,17 @@ export function computeSaliencies(
     for (let p = 0; p <= k; p++) along[p]! += inverse[k * h + p]! * sum;
   }
   const total = along.reduce((sum, value) => sum + value, 0);
-  return Float64Array.from(held, (i, p) => {
+  return Float64Array.from(places, (i, p) => {
     const projected = diagonal[p]! - (along[p]! * along[p]!) / total;
     return projected > 0 ? (weights[i]! * weights[i]!) / (2 * projected) : Number.POSITIVE_INFINITY;
   });
 }
 
-function gather(metric: Metric, held: Int32Array): Float64Array {
-  const h = held.length;
+function gather(metric: Metric, places: Int32Array): Float64Array {
+  const h = places.length;
   const out = new Float64Array(h * h);
   for (let p = 0; p < h; p++) {
-    for (let q = 0; q <= p; q++) out[p * h + q] = out[q * h + p] = readEntry(metric, held[p]!, held[q]!);
+    for (let q = 0; q <= p; q++) out[p * h + q] = out[q * h + p] = readEntry(metric, places[p]!, places[q]!);
   }
   return out;
 }

@@ -104,13 +104,13 @@ export function solveForwardFour(l: Float64Array, four: FourColumns, { n, from }
       qc -= v * xc;
       qd -= v * xd;
     }
-    const own = l[p + i]!;
+    const pivot = l[p + i]!;
     const below = l[q + i]!;
     const next = l[q + i + 1]!;
-    a[i] = pa /= own;
-    b[i] = pb /= own;
-    c[i] = pc /= own;
-    d[i] = pd /= own;
+    a[i] = pa /= pivot;
+    b[i] = pb /= pivot;
+    c[i] = pc /= pivot;
+    d[i] = pd /= pivot;
     a[i + 1] = (qa - below * pa) / next;
     b[i + 1] = (qb - below * pb) / next;
     c[i + 1] = (qc - below * pc) / next;

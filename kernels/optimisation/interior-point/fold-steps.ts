@@ -71,12 +71,11 @@ export function computeFoldedSteps(
   computeRowValues({ matrix: values, width: f, from: 0, to: rows.length }, dx, pushes);
   for (let k = 0; k < rows.length; k++) {
     const r = rows[k]!;
-    const moved = pushes[k]!;
+    const push = pushes[k]!;
     const value = rowResidual[r]! * rowScale[r]!;
     const [u, over] = [at.rowUpper + r, at.rowOver + r];
     const [l, under] = [at.rowLower + r, at.rowUnder + r];
-    if (on[u] === 1)
-      step(u, over, (moved - computeUpperConstant(work, r, value)) / computeSideSlack(on, s, z, u, over));
-    else step(l, under, (-moved - computeLowerConstant(work, r, value)) / computeSideSlack(on, s, z, l, under));
+    if (on[u] === 1) step(u, over, (push - computeUpperConstant(work, r, value)) / computeSideSlack(on, s, z, u, over));
+    else step(l, under, (-push - computeLowerConstant(work, r, value)) / computeSideSlack(on, s, z, l, under));
   }
 }

@@ -165,9 +165,9 @@ function createProgress(work: Work, run: InteriorRun): Progress {
       lowest.mu = Math.min(lowest.mu, mu);
       lowest.primal = Math.min(lowest.primal, primal);
       lowest.dual = Math.min(lowest.dual, dual);
-      const own = Math.max(mu, primal, dual);
-      if (!(own < merit)) return iteration - last <= (isSettled ? PATIENCE_FAR : PATIENCE);
-      merit = own;
+      const largest = Math.max(mu, primal, dual);
+      if (!(largest < merit)) return iteration - last <= (isSettled ? PATIENCE_FAR : PATIENCE);
+      merit = largest;
       best.x.set(x);
       best.y.set(y);
       best.s.set(pairs.s);

@@ -42,7 +42,7 @@ export function computePairSteps(work: Work): void {
     const r = kept[column]!;
     const [u, l] = [at.rowUpper + r, at.rowLower + r];
     if (on[u] === 0 && on[l] === 0) continue;
-    const moved = moves[column]!;
+    const move = moves[column]!;
     const value = rowResidual[r]! * rowScale[r]!;
     // The step of the wider side follows from dx, that of the narrower side from the multiplier of the row, because a
     // slack near zero would magnify rounding errors.
@@ -51,10 +51,10 @@ export function computePairSteps(work: Work): void {
     let up = 0;
     let down = 0;
     if (lowerSlack > upperSlack) {
-      down = on[u] === 1 ? (-moved - computeLowerConstant(work, r, value)) / lowerSlack : -change[column]!;
+      down = on[u] === 1 ? (-move - computeLowerConstant(work, r, value)) / lowerSlack : -change[column]!;
       up = change[column]! + down;
     } else {
-      up = on[l] === 1 ? (moved - computeUpperConstant(work, r, value)) / upperSlack : change[column]!;
+      up = on[l] === 1 ? (move - computeUpperConstant(work, r, value)) / upperSlack : change[column]!;
       down = up - change[column]!;
     }
     if (on[u] === 1) setSideStep(u, at.rowOver + r, up);

@@ -48,8 +48,8 @@ function factor(work: Work, curvature: Curvature): boolean {
   const { on, s, z } = pairs;
   const m = kept.length;
   for (let q = 0; q < norms.length; q++) work.normWeights[q] = z[at.norm + q]! / normRadius[q]!;
-  const own = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
-  const { metric, scale: metricScale, ridge } = createLagrangianCurvature(program, own, work.normWeights);
+  const regularised = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
+  const { metric, scale: metricScale, ridge } = createLagrangianCurvature(program, regularised, work.normWeights);
   work.metric = metric;
   work.metricScale = metricScale;
   for (let p = 0; p < f; p++) {

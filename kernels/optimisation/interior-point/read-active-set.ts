@@ -36,9 +36,9 @@ export function readSolution(work: Work, state: ActiveState, iterate: Iterate): 
   for (let r = 0; r < rows.count; r++) {
     iterate.rowMultipliers[r] = (y[r]! * rowScale[r]!) / scale;
     const [u, l] = [at.rowUpper + r, at.rowLower + r];
-    const over = on[at.rowOver + r] === 1 && s[at.rowOver + r]! > z[at.rowOver + r]!;
-    const under = on[at.rowUnder + r] === 1 && s[at.rowUnder + r]! > z[at.rowUnder + r]!;
-    if (over || under) state.rows[r] = over ? OVER : UNDER;
+    const isOver = on[at.rowOver + r] === 1 && s[at.rowOver + r]! > z[at.rowOver + r]!;
+    const isUnder = on[at.rowUnder + r] === 1 && s[at.rowUnder + r]! > z[at.rowUnder + r]!;
+    if (isOver || isUnder) state.rows[r] = isOver ? OVER : UNDER;
     else if (rows.lower[r] === rows.upper[r]) state.rows[r] = EQUAL;
     else state.rows[r] = isActivePair(u) ? UPPER : isActivePair(l) ? LOWER : IDLE;
   }
@@ -49,8 +49,8 @@ export function readSolution(work: Work, state: ActiveState, iterate: Iterate): 
       continue;
     }
     iterate.kinkMultipliers[k] = z[at.limit + k]! / scale;
-    const over = on[at.limitOver + k] === 1 && s[at.limitOver + k]! > z[at.limitOver + k]!;
-    state.kinks[k] = over ? OVER : isActivePair(at.limit + k) ? UPPER : IDLE;
+    const isOver = on[at.limitOver + k] === 1 && s[at.limitOver + k]! > z[at.limitOver + k]!;
+    state.kinks[k] = isOver ? OVER : isActivePair(at.limit + k) ? UPPER : IDLE;
   }
   for (let q = 0; q < norms.length; q++) {
     iterate.normMultipliers[q] = z[at.norm + q]! / normRadius[q]! / scale;

@@ -81,10 +81,10 @@ export function computeResiduals(work: Work): void {
     for (let p = 0; p < f; p++) {
       const i = free[p]!;
       const step = x[i]! - where[i]!;
-      const own = (step > 0 ? right[i]! : left[i]!) * step;
-      sum -= own;
+      const force = (step > 0 ? right[i]! : left[i]!) * step;
+      sum -= force;
       if (on[at.left + k * f + p] === 0) {
-        total += own;
+        total += force;
         continue;
       }
       total += t[k * f + p]!;

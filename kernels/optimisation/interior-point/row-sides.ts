@@ -52,9 +52,9 @@ export function computeUpperConstant(
 ): number {
   const u = at.rowUpper + r;
   const o = at.rowOver + r;
-  const soft = on[o] === 1;
-  const residual = program.rows.upper[r]! * rowScale[r]! - value - s[u]! + (soft ? s[o]! : 0);
-  return residual - target[u]! / z[u]! + (soft ? target[o]! / z[o]! : 0);
+  const isSoft = on[o] === 1;
+  const residual = program.rows.upper[r]! * rowScale[r]! - value - s[u]! + (isSoft ? s[o]! : 0);
+  return residual - target[u]! / z[u]! + (isSoft ? target[o]! / z[o]! : 0);
 }
 
 export function computeLowerConstant(
@@ -64,9 +64,9 @@ export function computeLowerConstant(
 ): number {
   const l = at.rowLower + r;
   const o = at.rowUnder + r;
-  const soft = on[o] === 1;
-  const residual = value - program.rows.lower[r]! * rowScale[r]! - s[l]! + (soft ? s[o]! : 0);
-  return residual - target[l]! / z[l]! + (soft ? target[o]! / z[o]! : 0);
+  const isSoft = on[o] === 1;
+  const residual = value - program.rows.lower[r]! * rowScale[r]! - s[l]! + (isSoft ? s[o]! : 0);
+  return residual - target[l]! / z[l]! + (isSoft ? target[o]! / z[o]! : 0);
 }
 
 export function computeKinkRightSide(

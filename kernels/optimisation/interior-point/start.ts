@@ -19,11 +19,11 @@ export function setStart(work: Work): void {
   const typical = computeTypicalSlack(pairs);
   for (let r = 0; r < rows.count; r++) {
     y[r] = 0;
-    const hard = !Number.isFinite(rows.penalty[r]!);
-    if (hard && rows.lower[r] === rows.upper[r]) continue;
+    const isHard = !Number.isFinite(rows.penalty[r]!);
+    if (isHard && rows.lower[r] === rows.upper[r]) continue;
     let value = 0;
     for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
-    const price = hard ? Infinity : (rows.penalty[r]! * scale) / rowScale[r]!;
+    const price = isHard ? Infinity : (rows.penalty[r]! * scale) / rowScale[r]!;
     for (const [side, soft, room] of [
       [at.rowUpper + r, at.rowOver + r, (rows.upper[r]! - value) * rowScale[r]!],
       [at.rowLower + r, at.rowUnder + r, (value - rows.lower[r]!) * rowScale[r]!],
@@ -32,7 +32,7 @@ export function setStart(work: Work): void {
       const z = Math.min(1, price / 2);
       const slack = Math.max(room, typical);
       put(pairs, side, slack, z);
-      if (!hard) put(pairs, soft, Math.max(slack - room, typical), price - z);
+      if (!isHard) put(pairs, soft, Math.max(slack - room, typical), price - z);
     }
   }
   for (let k = 0; k < kinks.length; k++) {
@@ -53,8 +53,8 @@ export function setStart(work: Work): void {
       put(pairs, at.right + k * f + p, t[k * f + p]! - kink.right[i]! * step, price / 2);
     }
     if (kink.limit === null) continue;
-    const hard = !Number.isFinite(kink.penalty);
-    const ceiling = hard ? Infinity : kink.penalty * scale;
+    const isHard = !Number.isFinite(kink.penalty);
+    const ceiling = isHard ? Infinity : kink.penalty * scale;
     const multiplier = Math.min(1, ceiling / 2);
     for (let p = 0; p < f; p++) {
       pairs.z[at.left + k * f + p] = multiplier / 2;
@@ -62,7 +62,7 @@ export function setStart(work: Work): void {
     }
     const slack = Math.max(kink.limit - sum, typical);
     put(pairs, at.limit + k, slack, multiplier);
-    if (!hard) put(pairs, at.limitOver + k, Math.max(slack - (kink.limit - sum), typical), ceiling - multiplier);
+    if (!isHard) put(pairs, at.limitOver + k, Math.max(slack - (kink.limit - sum), typical), ceiling - multiplier);
   }
   for (let q = 0; q < norms.length; q++) put(pairs, at.norm + q, Math.max(norms[q]!.radius, typical), 1);
   scaleAllDuals(work);

@@ -28,8 +28,8 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
     most = Math.max(most, value);
   }
   const variances = metric === null || curvature === 0 ? undefined : computeMetricDiagonal(metric);
-  const own = ridge + (curvature * (variances?.reduce((sum, value) => sum + value, 0) ?? 0)) / Math.max(n, 1);
-  return own > 0 && most - least > STEEP_WEIGHT * own;
+  const meanCurvature = ridge + (curvature * (variances?.reduce((sum, value) => sum + value, 0) ?? 0)) / Math.max(n, 1);
+  return meanCurvature > 0 && most - least > STEEP_WEIGHT * meanCurvature;
 }
 
 /**

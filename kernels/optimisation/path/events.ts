@@ -5,7 +5,7 @@ import type { Path } from './state.js';
 export interface PathEvent {
   /** Distance along the path from the current point. */
   readonly length: number;
-  readonly of: 'name' | 'row' | 'kink' | 'side' | 'end';
+  readonly subject: 'name' | 'row' | 'kink' | 'side' | 'end';
   /** Index of the security, row or kink. */
   readonly at: number;
   /** New state; for a side, the index of the kink that is crossed. */
@@ -17,17 +17,24 @@ export interface PathEvent {
 /** Earliest event found so far. `offer` replaces it by an earlier one. */
 export interface FirstEvent {
   length: number;
-  of: PathEvent['of'];
+  subject: PathEvent['subject'];
   at: number;
   next: number;
   way: number;
 }
 
-function offer(first: FirstEvent, length: number, of: PathEvent['of'], position: number, next: number, way = 0): void {
+function offer(
+  first: FirstEvent,
+  length: number,
+  subject: PathEvent['subject'],
+  position: number,
+  next: number,
+  way = 0,
+): void {
   const reached = length > 0 ? length : 0;
   if (reached >= first.length) return;
   first.length = reached;
-  first.of = of;
+  first.subject = subject;
   first.at = position;
   first.next = next;
   first.way = way;
@@ -50,12 +57,12 @@ export function findFirstPrimal(path: Path, first: FirstEvent): void {
 function offerBoundVariables(path: Path, first: FirstEvent): void {
   const { program, state, gradient, gradientRate } = path;
   for (let i = 0; i < program.n; i++) {
-    const held = state.names[i]!;
-    if (held === FREE || program.lower[i] === program.upper[i]) continue;
+    const side = state.names[i]!;
+    if (side === FREE || program.lower[i] === program.upper[i]) continue;
     const rate = gradientRate[i]!;
-    if (held === LOWER) {
+    if (side === LOWER) {
       if (rate < 0) offer(first, gradient[i]! / -rate, 'name', i, FREE, 1);
-    } else if (held === UPPER) {
+    } else if (side === UPPER) {
       if (rate > 0) offer(first, -gradient[i]! / rate, 'name', i, FREE, -1);
     } else offerPinnedVariable(path, first, i);
   }
@@ -86,15 +93,15 @@ function offerPinnedVariable(
 
 function offerActiveRows({ program: { rows }, state, y, dy }: Path, first: FirstEvent): void {
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
+    const side = state.rows[r]!;
     const rate = dy[r]!;
-    if (rate === 0 || held === IDLE || held === OVER || held === UNDER) continue;
+    if (rate === 0 || side === IDLE || side === OVER || side === UNDER) continue;
     const penalty = rows.penalty[r]!;
-    if (held === UPPER && rate < 0) offer(first, y[r]! / -rate, 'row', r, IDLE);
-    if (held === LOWER && rate > 0) offer(first, -y[r]! / rate, 'row', r, IDLE);
+    if (side === UPPER && rate < 0) offer(first, y[r]! / -rate, 'row', r, IDLE);
+    if (side === LOWER && rate > 0) offer(first, -y[r]! / rate, 'row', r, IDLE);
     if (Number.isFinite(penalty)) {
-      if (held !== LOWER && rate > 0) offer(first, (penalty - y[r]!) / rate, 'row', r, OVER);
-      if (held !== UPPER && rate < 0) offer(first, (y[r]! + penalty) / -rate, 'row', r, UNDER);
+      if (side !== LOWER && rate > 0) offer(first, (penalty - y[r]!) / rate, 'row', r, OVER);
+      if (side !== UPPER && rate < 0) offer(first, (y[r]! + penalty) / -rate, 'row', r, UNDER);
     }
   }
 }
@@ -137,8 +144,8 @@ function offerIdleRows(
 ): void {
   const count = factor.count();
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
-    if (held !== IDLE && held !== OVER && held !== UNDER) continue;
+    const side = state.rows[r]!;
+    if (side !== IDLE && side !== OVER && side !== UNDER) continue;
     const from = r * n;
     let value = 0;
     let rate = 0;
@@ -146,12 +153,12 @@ function offerIdleRows(
     for (let p = 0; p < count; p++) rate += rows.coefficients[from + factor.order[p]!]! * dx[factor.order[p]!]!;
     const above = rate - upperRate[r]!;
     const below = lowerRate[r]! - rate;
-    if (held === IDLE) {
+    if (side === IDLE) {
       if (above > 0) offer(first, (rowUpper[r]! - value) / above, 'row', r, UPPER);
       if (below > 0) offer(first, (value - rowLower[r]!) / below, 'row', r, LOWER);
-    } else if (held === OVER && above < 0)
+    } else if (side === OVER && above < 0)
       offer(first, (value - rowUpper[r]!) / -above, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : UPPER);
-    else if (held === UNDER && below < 0)
+    else if (side === UNDER && below < 0)
       offer(first, (rowLower[r]! - value) / -below, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : LOWER);
   }
 }

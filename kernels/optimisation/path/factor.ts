@@ -43,13 +43,13 @@ export interface PathFactors {
 const CHANGED_MAX = 0.25;
 
 export function createPathFactors(algebra: DenseAlgebra): PathFactors {
-  let last: { readonly of: Program; readonly factor: PathFactor } | undefined;
+  let last: { readonly program: Program; readonly factor: PathFactor } | undefined;
   return {
     factorOf(program, free) {
-      if (last !== undefined && isSameCurvature(last.of, program) && updateFactor(last.factor, free))
+      if (last !== undefined && isSameCurvature(last.program, program) && updateFactor(last.factor, free))
         return last.factor;
       const factor = createPathFactor(program);
-      last = factor.begin(algebra, free) ? { of: program, factor } : undefined;
+      last = factor.begin(algebra, free) ? { program, factor } : undefined;
       return last?.factor;
     },
   };
@@ -117,8 +117,8 @@ function createPathFactor({
   function add(name: number): boolean {
     if (f === stride) grow();
     const row = f * stride;
-    const own = entries(name, order, f, l, row);
-    let rest = own;
+    const diagonal = entries(name, order, f, l, row);
+    let rest = diagonal;
     for (let p = 0; p < f; p++) {
       const other = p * stride;
       let total = l[row + p]!;
@@ -127,7 +127,7 @@ function createPathFactor({
       l[row + p] = total;
       rest -= total * total;
     }
-    if (!(rest > PIVOT_MIN * own)) return false;
+    if (!(rest > PIVOT_MIN * diagonal)) return false;
     l[row + f] = Math.sqrt(rest);
     order[f] = name;
     places[name] = f++;
@@ -174,7 +174,7 @@ function createPathFactor({
  * Function that writes the entries of curvature P + ridge I between a variable and some others, and returns the
  * diagonal entry of the variable.
  */
-type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, at: number) => number;
+type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, offset: number) => number;
 
 function createEntries(metric: Metric | null, curvature: number, ridge: number): Entries {
   if (metric === null || curvature === 0) {

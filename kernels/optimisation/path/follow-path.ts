@@ -87,7 +87,7 @@ export function followPath(
   let standstill = 0;
   for (let events = 0; events < eventsMax; events++) {
     if (events % RENEWAL_EVENTS === RENEWAL_EVENTS - 1) setGradient(path, computeSmoothGradient(program, path.x));
-    const first: FirstEvent = { length: Number.POSITIVE_INFINITY, of: 'end', at: 0, next: 0, way: 0 };
+    const first: FirstEvent = { length: Number.POSITIVE_INFINITY, subject: 'end', at: 0, next: 0, way: 0 };
     const isBlocked = system.solve();
     if (isBlocked) findFirstDual(path, first);
     else {
@@ -101,7 +101,7 @@ export function followPath(
     }
     advance(path, first.length, !isBlocked);
     if (!isBlocked) path.left -= first.length;
-    if (first.of === 'end')
+    if (first.subject === 'end')
       return {
         state: path.state,
         iterate: { x: path.x, rowMultipliers: path.y, kinkMultipliers: path.z, normMultipliers: new Float64Array(0) },
@@ -158,8 +158,8 @@ function beginPath(
   const toGo = computeSmoothGradient(program, path.x);
   if (!hasEqualObjective(program, before)) {
     // The residual gradient of the start is removed gradually along the path.
-    const own = computeSmoothGradient(before, path.x);
-    for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - own[i]!;
+    const gradient = computeSmoothGradient(before, path.x);
+    for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - gradient[i]!;
   }
   setGradient(path, toGo);
   const largest = path.gradient.reduce((most, value) => Math.max(most, Math.abs(value)), Number.MIN_VALUE);
@@ -225,7 +225,7 @@ function advance(
 }
 
 /** Applies an event to the state; returns false if the curvature can no longer be factored. */
-function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
+function apply(path: Path, { subject, at, next, way }: PathEvent): boolean {
   const {
     program: { n, rows, kinks },
     state,
@@ -233,7 +233,7 @@ function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
     z,
     factor,
   } = path;
-  switch (of) {
+  switch (subject) {
     case 'end':
       return true;
     case 'side':
@@ -296,8 +296,8 @@ function release(path: Path, i: number, way: number): boolean {
     factor,
     x,
   } = path;
-  const held = state.names[i]!;
-  if (held >= PINNED) for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === x[i]) state.sides[k * n + i] = way;
+  const side = state.names[i]!;
+  if (side >= PINNED) for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === x[i]) state.sides[k * n + i] = way;
   state.names[i] = FREE;
   gradient[i] = 0;
   return factor.add(i);

@@ -152,9 +152,9 @@ function gatherActive(path: Path, active: Int32Array, wanted: Float64Array): num
   const { rows, kinks } = program;
   let m = 0;
   for (let r = 0; r < rows.count; r++) {
-    const held = state.rows[r]!;
-    if (held === IDLE || held === OVER || held === UNDER) continue;
-    wanted[m] = held === LOWER ? path.lowerRate[r]! : path.upperRate[r]!;
+    const side = state.rows[r]!;
+    if (side === IDLE || side === OVER || side === UNDER) continue;
+    wanted[m] = side === LOWER ? path.lowerRate[r]! : path.upperRate[r]!;
     active[m++] = r;
   }
   for (let k = 0; k < kinks.length; k++) {

@@ -250,7 +250,7 @@ function computeValue(coefficients: Float64Array, from: number, x: Float64Array)
 }
 
 function findLargest(values: Float64Array, from: number, count: number): number {
-  let found = 0;
-  for (let i = from; i < from + count; i++) found = Math.max(found, Math.abs(values[i]!));
-  return found;
+  let largest = 0;
+  for (let i = from; i < from + count; i++) largest = Math.max(largest, Math.abs(values[i]!));
+  return largest;
 }

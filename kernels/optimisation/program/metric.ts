@@ -54,13 +54,13 @@ const sparseMetrics = new WeakMap<Metric, SparseRows | null>();
 /** Returns the sparse form of a dense matrix if most entries are zero, otherwise null. @cost n^2, once per metric */
 function findSparseForm(metric: Metric): SparseRows | null {
   if (metric.form === 'factor') return null;
-  const known = sparseMetrics.get(metric);
-  if (known !== undefined) return known;
+  const cachedRows = sparseMetrics.get(metric);
+  if (cachedRows !== undefined) return cachedRows;
   const rows = createSparseRows();
   rows.read(metric.matrix, metric.n, metric.n);
-  const found = rows.isSparse() ? rows : null;
-  sparseMetrics.set(metric, found);
-  return found;
+  const sparseRows = rows.isSparse() ? rows : null;
+  sparseMetrics.set(metric, sparseRows);
+  return sparseRows;
 }
 
 /**
@@ -80,8 +80,8 @@ function multiplyDense(matrix: Float64Array, x: Float64Array, out: Float64Array)
   }
   for (; r < starts.length; r++) {
     const row = starts[r]!;
-    const own = x[row / n]!;
-    for (let i = 0; i < n; i++) out[i]! += matrix[row + i]! * own;
+    const weight = x[row / n]!;
+    for (let i = 0; i < n; i++) out[i]! += matrix[row + i]! * weight;
   }
 }
 
@@ -144,8 +144,8 @@ function computeFactorScores(loadings: Float64Array, k: number, x: Float64Array)
   }
   for (; r < starts.length; r++) {
     const row = starts[r]!;
-    const own = x[row / k]!;
-    for (let f = 0; f < k; f++) scores[f]! += loadings[row + f]! * own;
+    const weight = x[row / k]!;
+    for (let f = 0; f < k; f++) scores[f]! += loadings[row + f]! * weight;
   }
   return scores;
 }
@@ -171,8 +171,8 @@ const traces = new WeakMap<Metric, number>();
 
 /** Returns the sum of the diagonal of P. @cost n, or n k with loadings, once per metric */
 export function computeMetricTrace(metric: Metric): number {
-  const known = traces.get(metric);
-  if (known !== undefined) return known;
+  const cachedTrace = traces.get(metric);
+  if (cachedTrace !== undefined) return cachedTrace;
   let total = 0;
   for (const value of computeMetricDiagonal(metric)) total += value;
   traces.set(metric, total);
@@ -215,8 +215,8 @@ function sumFactors(
   const shares = new Map<Float64Array, { factors: number; weight: number }>();
   for (const { metric, weight } of parts) {
     for (let i = 0; i < n; i++) specific[i]! += weight * metric.specific[i]!;
-    const known = shares.get(metric.loadings);
-    shares.set(metric.loadings, { factors: metric.factors, weight: weight + (known?.weight ?? 0) });
+    const earlierShare = shares.get(metric.loadings);
+    shares.set(metric.loadings, { factors: metric.factors, weight: weight + (earlierShare?.weight ?? 0) });
   }
   const factors = [...shares.values()].reduce((sum, share) => sum + share.factors, 0);
   const loadings = new Float64Array(n * factors);
@@ -288,9 +288,11 @@ const SPARSE_FRACTION_MAX = 0.25;
 
 /** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k per nonzero variable with loadings */
 export function computeMetricSquare(metric: Metric, x: Float64Array): number {
-  const held = listMovedRows(x, 1);
-  if (held.length <= SPARSE_FRACTION_MAX * x.length)
-    return metric.form === 'dense' ? computeDenseSquare(metric.matrix, x, held) : computeFactorSquare(metric, x, held);
+  const positions = listMovedRows(x, 1);
+  if (positions.length <= SPARSE_FRACTION_MAX * x.length)
+    return metric.form === 'dense'
+      ? computeDenseSquare(metric.matrix, x, positions)
+      : computeFactorSquare(metric, x, positions);
   const product = new Float64Array(x.length);
   multiplyMetric(metric, x, product);
   let total = 0;
@@ -299,13 +301,13 @@ export function computeMetricSquare(metric: Metric, x: Float64Array): number {
 }
 
 /** Computes x'P x from the nonzero variables only. */
-function computeDenseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
+function computeDenseSquare(matrix: Float64Array, x: Float64Array, positions: Int32Array): number {
   let total = 0;
-  for (let p = 0; p < held.length; p++) {
-    const i = held[p]!;
+  for (let p = 0; p < positions.length; p++) {
+    const i = positions[p]!;
     const row = i * x.length;
     let force = 0;
-    for (let q = 0; q < held.length; q++) force += matrix[row + held[q]!]! * x[held[q]!]!;
+    for (let q = 0; q < positions.length; q++) force += matrix[row + positions[q]!]! * x[positions[q]!]!;
     total += x[i]! * force;
   }
   return total;
@@ -314,12 +316,12 @@ function computeDenseSquare(matrix: Float64Array, x: Float64Array, held: Int32Ar
 function computeFactorSquare(
   { loadings, specific, factors: k }: FactorMetric,
   x: Float64Array,
-  held: Int32Array,
+  positions: Int32Array,
 ): number {
   const scores = computeFactorScores(loadings, k, x);
   let total = 0;
-  for (let p = 0; p < held.length; p++) {
-    const i = held[p]!;
+  for (let p = 0; p < positions.length; p++) {
+    const i = positions[p]!;
     let force = specific[i]! * x[i]!;
     for (let f = 0, e = i * k; f < k; f++, e++) force += loadings[e]! * scores[f]!;
     total += x[i]! * force;

@@ -38,17 +38,17 @@ export interface LagrangianCurvature {
  * Returns the curvature of the Lagrangian: the curvature of the objective plus the metric of each norm times its
  * multiplier.
  *
- * @param own      Curvature of the objective.
+ * @param quadratic      Curvature of the objective.
  * @param weights  Weights of the metrics of the norms, [norms], at least 0.
  * @cost           None, or n^2 for a norm with a separate metric and a nonzero weight.
  * @source         Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: norms as squares over two.
  */
 export function createLagrangianCurvature(
   { metric, norms }: Program,
-  own: Pick<LagrangianCurvature, 'scale' | 'ridge'>,
+  quadratic: Pick<LagrangianCurvature, 'scale' | 'ridge'>,
   weights: ArrayLike<number>,
 ): LagrangianCurvature {
-  let { scale, ridge } = own;
+  let { scale, ridge } = quadratic;
   const parts: { metric: Metric; weight: number }[] = [];
   norms.forEach(({ metric: kind }, q) => {
     const weight = weights[q]!;

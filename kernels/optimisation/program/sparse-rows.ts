@@ -29,7 +29,7 @@ export function createSparseRows(): SparseRows {
   let [rowCount, width] = [0, 0];
   let starts = new Int32Array(0);
   let places = new Int32Array(0);
-  let sparse = false;
+  let isSparse = false;
 
   /** Records the positions of nonzero entries; returns false if there are too many. */
   function recordPositions(): boolean {
@@ -54,15 +54,15 @@ export function createSparseRows(): SparseRows {
     read(values, rows, columns) {
       matrix = values;
       [rowCount, width] = [rows, columns];
-      sparse = recordPositions();
+      isSparse = recordPositions();
     },
-    isSparse: () => sparse,
+    isSparse: () => isSparse,
     addColumns(x, out, times = 1) {
       const values = matrix;
       for (let row = 0; row < rowCount; row++) {
         const from = row * width;
         const value = times * x[row]!;
-        if (sparse)
+        if (isSparse)
           for (let e = starts[row]!; e < starts[row + 1]!; e++) {
             const r = places[e]!;
             out[r]! += values[from + r]! * value;
@@ -74,7 +74,7 @@ export function createSparseRows(): SparseRows {
       const values = matrix;
       const from = row * width;
       let total = value;
-      if (sparse)
+      if (isSparse)
         for (let e = starts[row]!; e < starts[row + 1]!; e++) {
           const r = places[e]!;
           total -= values[from + r]! * y[r]!;

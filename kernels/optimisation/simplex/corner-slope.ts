@@ -27,22 +27,22 @@ export function computeCornerSlope(
 ): number | undefined {
   const { n, rows, kinks, norms } = program;
   const free = listPositions(state.names, (held) => held === FREE);
-  const held = listPositions(state.rows, (side) => side !== IDLE);
-  if (kinks.length > 0 || norms.length > 0 || free.length !== held.length) return undefined;
-  const own = computeSmoothGradient(program, point.x);
+  const activeRows = listPositions(state.rows, (side) => side !== IDLE);
+  if (kinks.length > 0 || norms.length > 0 || free.length !== activeRows.length) return undefined;
+  const gradient = computeSmoothGradient(program, point.x);
   const k = free.length;
   const sides = new Float64Array(2 * k);
-  for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-own[i]!, gain[i]!];
+  for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-gradient[i]!, gain[i]!];
   const square = Float64Array.from({ length: k * k }, (_, e) =>
-    readEntry(rows, n, held[e % k]!, free[Math.floor(e / k)]!),
+    readEntry(rows, n, activeRows[e % k]!, free[Math.floor(e / k)]!),
   );
   if (!solveSquare(square, k, sides, 2)) return undefined;
   // Multipliers of the rows are those of the objective plus the slope times those of the gain; likewise for the forces
   // on variables.
   const signs: SignCondition[] = [];
-  const force = own.slice();
+  const force = gradient.slice();
   const growth = gain.map((value) => -value);
-  for (const [p, r] of held.entries()) {
+  for (const [p, r] of activeRows.entries()) {
     const [base, rate] = [sides[2 * p]!, sides[2 * p + 1]!];
     for (let i = 0; i < n; i++) {
       force[i]! += base * readEntry(rows, n, r, i);

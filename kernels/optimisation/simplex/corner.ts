@@ -74,18 +74,18 @@ function settleVariable(
 function settleRows(
   { rows, kinks }: Program,
   { limited }: Segments,
-  { held, multipliers }: Corner,
+  { activeSides, multipliers }: Corner,
   { state, iterate }: Pick<SolvedCorner, 'state' | 'iterate'>,
 ): void {
   for (let r = 0; r < rows.count; r++) {
     iterate.rowMultipliers[r] = multipliers[r]!;
     if (rows.lower[r] === rows.upper[r]) state.rows[r] = EQUAL;
-    else state.rows[r] = held[r] === 0 ? IDLE : held[r] === 1 ? UPPER : LOWER;
+    else state.rows[r] = activeSides[r] === 0 ? IDLE : activeSides[r] === 1 ? UPPER : LOWER;
   }
   for (const [k, { limit }] of kinks.entries())
     if (limit === null) [state.kinks[k], iterate.kinkMultipliers[k]] = [OVER, 1];
   for (const [position, k] of limited.entries()) {
-    state.kinks[k] = held[rows.count + position] === 0 ? IDLE : UPPER;
+    state.kinks[k] = activeSides[rows.count + position] === 0 ? IDLE : UPPER;
     iterate.kinkMultipliers[k] = multipliers[rows.count + position]!;
   }
 }

@@ -7,7 +7,7 @@ export interface Corner {
   /** 1 for variables between their bounds, [n]. */
   readonly isBasic: Uint8Array;
   /** Active bounds of the rows, [m]: 1 upper, -1 lower, 0 none. */
-  readonly held: Int8Array;
+  readonly activeSides: Int8Array;
   /** Multipliers as in `Point`: positive for an active upper bound, [m]. */
   readonly multipliers: Float64Array;
   readonly pivots: number;
@@ -94,10 +94,12 @@ function createTableau(program: LinearProgram): Tableau {
 
 /** Computes the values of the basic variables from the nonbasic ones. */
 function computeBasicValues({ program: { n, m }, entries, other, values, isHigh, lower, upper }: Tableau): void {
-  const at = Float64Array.from(other, (variable, j) => (isHigh[j] === 1 ? upper[variable]! : lower[variable]!));
+  const boundValues = Float64Array.from(other, (variable, j) =>
+    isHigh[j] === 1 ? upper[variable]! : lower[variable]!,
+  );
   for (let r = 0; r < m; r++) {
     let value = 0;
-    for (let j = 0; j < n; j++) value += entries[r * n + j]! * at[j]!;
+    for (let j = 0; j < n; j++) value += entries[r * n + j]! * boundValues[j]!;
     values[r] = value;
   }
 }
@@ -195,14 +197,14 @@ function countPassed({ other, lower, upper }: Tableau, movers: EnteringVariable[
 /** Solves a row for the variable of a column, and substitutes it in the other rows. */
 function substituteColumn({ program: { n, m }, entries, prices }: Tableau, row: number, column: number): void {
   const pivot = entries[row * n + column]!;
-  const own = entries.subarray(row * n, row * n + n);
-  for (let j = 0; j < n; j++) own[j] = -own[j]! / pivot;
-  own[column] = 1 / pivot;
+  const pivotRow = entries.subarray(row * n, row * n + n);
+  for (let j = 0; j < n; j++) pivotRow[j] = -pivotRow[j]! / pivot;
+  pivotRow[column] = 1 / pivot;
   const substituteRow = (line: Float64Array): void => {
     const times = line[column]!;
     if (times === 0) return;
     line[column] = 0;
-    for (let j = 0; j < n; j++) line[j]! += times * own[j]!;
+    for (let j = 0; j < n; j++) line[j]! += times * pivotRow[j]!;
   };
   for (let r = 0; r < m; r++) if (r !== row) substituteRow(entries.subarray(r * n, r * n + n));
   substituteRow(prices);
@@ -214,7 +216,7 @@ function createCorner(tableau: Tableau, pivots: number): Corner {
   const { n, m } = program;
   const z = new Float64Array(n);
   const isBasic = new Uint8Array(n);
-  const held = new Int8Array(m);
+  const activeSides = new Int8Array(m);
   const multipliers = new Float64Array(m);
   for (let r = 0; r < m; r++) {
     if (basic[r]! >= n) continue;
@@ -225,9 +227,9 @@ function createCorner(tableau: Tableau, pivots: number): Corner {
     const variable = other[j]!;
     if (variable < n) z[variable] = isHigh[j] === 1 ? upper[variable]! : lower[variable]!;
     else {
-      held[variable - n] = isHigh[j] === 1 ? 1 : -1;
+      activeSides[variable - n] = isHigh[j] === 1 ? 1 : -1;
       multipliers[variable - n] = -prices[j]!;
     }
   }
-  return { z, isBasic, held, multipliers, pivots };
+  return { z, isBasic, activeSides, multipliers, pivots };
 }

@@ -86,11 +86,11 @@ function findImpliedUpper({ n, lower, upper, rows }: Program): Float64Array | un
   if (!lower.every(Number.isFinite)) return undefined;
   const implied = upper.slice();
   for (let r = 0; r < rows.count && !implied.every(Number.isFinite); r++) {
-    const own = rows.coefficients.subarray(r * n, r * n + n);
-    if (!Number.isFinite(rows.upper[r]!) || own.some((value) => value < 0)) continue;
-    const room = rows.upper[r]! - own.reduce((sum, value, i) => sum + value * lower[i]!, 0);
+    const coefficients = rows.coefficients.subarray(r * n, r * n + n);
+    if (!Number.isFinite(rows.upper[r]!) || coefficients.some((value) => value < 0)) continue;
+    const room = rows.upper[r]! - coefficients.reduce((sum, value, i) => sum + value * lower[i]!, 0);
     for (let i = 0; i < n; i++)
-      if (own[i]! > 0) implied[i] = Math.min(implied[i]!, lower[i]! + Math.max(room, 0) / own[i]!);
+      if (coefficients[i]! > 0) implied[i] = Math.min(implied[i]!, lower[i]! + Math.max(room, 0) / coefficients[i]!);
   }
   return implied.every(Number.isFinite) ? implied : undefined;
 }
@@ -121,9 +121,9 @@ function fillSegments(segments: Segments, program: Program): void {
   const { rows, kinks, linear, lower: least } = program;
   for (let j = 0; j < n; j++) cost[j] = linear[nameOf[j]!]!;
   for (let r = 0; r < rows.count; r++) {
-    const own = rows.coefficients.subarray(r * program.n, (r + 1) * program.n);
-    for (let j = 0; j < n; j++) coefficients[r * n + j] = own[nameOf[j]!]!;
-    const before = own.reduce((sum, value, i) => sum + value * least[i]!, 0);
+    const rowCoefficients = rows.coefficients.subarray(r * program.n, (r + 1) * program.n);
+    for (let j = 0; j < n; j++) coefficients[r * n + j] = rowCoefficients[nameOf[j]!]!;
+    const before = rowCoefficients.reduce((sum, value, i) => sum + value * least[i]!, 0);
     lower[r] = rows.lower[r]! - before;
     upper[r] = rows.upper[r]! - before;
   }

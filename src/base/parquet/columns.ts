@@ -110,11 +110,11 @@ function encodeTextColumn(values: readonly (string | null)[], rows: number): Enc
 function encodeDoubleColumn(values: Float64Array, rows: number): EncodedColumn {
   let first = 0;
   while (first < rows && values[first] === values[first]) first++;
-  const held = first === rows ? values.subarray(0, rows) : removeNaN(values, rows);
+  const presentValues = first === rows ? values.subarray(0, rows) : removeNaN(values, rows);
   const levels = first === rows ? encodeWholeLevels(rows) : encodeLevels(rows, (row) => values[row] === values[row]);
-  const coded = assignCodes(held);
+  const coded = assignCodes(presentValues);
   return coded === undefined
-    ? encodePlainColumn(getBytes(held), levels, rows)
+    ? encodePlainColumn(getBytes(presentValues), levels, rows)
     : encodeDictionaryColumn(
         getBytes(Float64Array.from(coded.distinct)),
         coded.distinct.length,

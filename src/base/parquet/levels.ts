@@ -76,18 +76,18 @@ export function encodeHybrid(codes: Int32Array, width: number): Uint8Array {
 /** Packs values of `width` bits consecutively, least significant bit first. */
 export function packBits(count: number, valueAt: (i: number) => number, width: number): Uint8Array {
   const bytes = new Uint8Array(Math.ceil((count * width) / 8));
-  let held = 0;
+  let pendingBits = 0;
   let bits = 0;
   let offset = 0;
   for (let i = 0; i < count; i++) {
-    held |= valueAt(i) << bits;
+    pendingBits |= valueAt(i) << bits;
     bits += width;
     while (bits >= 8) {
-      bytes[offset++] = held & 0xff;
-      held >>>= 8;
+      bytes[offset++] = pendingBits & 0xff;
+      pendingBits >>>= 8;
       bits -= 8;
     }
   }
-  if (bits > 0) bytes[offset] = held & 0xff;
+  if (bits > 0) bytes[offset] = pendingBits & 0xff;
   return bytes;
 }

@@ -32,7 +32,7 @@ export interface MeteredModule {
  */
 export function meterLoops(bytes: Uint8Array): MeteredModule {
   const sections = listSections(bytes);
-  const getBody = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
+  const getBody = (sectionId: number): Uint8Array | undefined => sections.find(({ id }) => id === sectionId)?.body;
   const imported = countImportedGlobals(getBody(IMPORTS));
   const variables = countOf(getBody(GLOBALS));
   const terms = { imported, variables, steps: imported + variables };
@@ -56,8 +56,8 @@ function change({ id, body }: { readonly id: number; readonly body: Uint8Array }
   if (id === GLOBALS) return append(body, [STEPS_AT_START]);
   if (id === CODE) return meterCode(body, charge(steps));
   if (id !== EXPORTS) return [body];
-  const own = Array.from({ length: variables }, (_, k) => exportOf(formatVariableExport(k), imported + k));
-  return append(body, [exportOf(STEPS_EXPORT, steps), ...own]);
+  const variableExports = Array.from({ length: variables }, (_, k) => exportOf(formatVariableExport(k), imported + k));
+  return append(body, [exportOf(STEPS_EXPORT, steps), ...variableExports]);
 }
 
 /** A 32-bit variable that begins at its maximum. */

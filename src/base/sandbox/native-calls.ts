@@ -26,11 +26,11 @@ export function provideNatives(
     ...module.callbacks,
     freeHostRef: () => undefined,
     callFunction(_async, _context, _this, count, first) {
-      const given = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
-      const called = functions[readNumber(given[0]!)];
+      const pointers = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
+      const called = functions[readNumber(pointers[0]!)];
       if (called === undefined) throw createListError();
-      const buffers = given.slice(1, 1 + called.lists);
-      const numbers = given.slice(1 + called.lists).map(readNumber);
+      const buffers = pointers.slice(1, 1 + called.lists);
+      const numbers = pointers.slice(1 + called.lists).map(readNumber);
       const lengths = buffers.map((buffer) => ffi.QTS_GetArrayBufferLength(context, buffer) / BYTES);
       if (buffers.length < called.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
         throw createListError();
@@ -53,7 +53,7 @@ export function provideNatives(
     // Views are created last, because allocations can replace the buffer of the memory.
     const lists = copies.map((at, k) => new Float64Array(memory.buffer, at, lengths[k]!));
     called.compute(lists, numbers, new Float64Array(memory.buffer, result, size));
-    for (const at of copies) module._free(at);
+    for (const address of copies) module._free(address);
     return ffi.QTS_NewArrayBuffer(context, result as JSVoidPointer, size * BYTES);
   }
 

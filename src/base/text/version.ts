@@ -34,10 +34,10 @@ const NUMERIC = /^\d+$/;
 
 /** Compares pre-release identifiers. Numeric identifiers compare as numbers and precede text identifiers. */
 function compareIdentifiers(a: string, b: string): number {
-  const aNumeric = NUMERIC.test(a);
-  const bNumeric = NUMERIC.test(b);
-  if (aNumeric && bNumeric) return Number(a) - Number(b);
-  if (aNumeric !== bNumeric) return aNumeric ? -1 : 1;
+  const isANumeric = NUMERIC.test(a);
+  const isBNumeric = NUMERIC.test(b);
+  if (isANumeric && isBNumeric) return Number(a) - Number(b);
+  if (isANumeric !== isBNumeric) return isANumeric ? -1 : 1;
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }

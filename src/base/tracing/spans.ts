@@ -136,7 +136,7 @@ export function reportTiming(
 }
 
 /** Returns the `traceparent` header of a request that is sent in a span. @source W3C Trace Context, section 3.2 */
-export const traceParentOf = ({ traceId, spanId, isSampled }: SpanContext): string =>
+export const formatTraceParent = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
 /** Parses a `traceparent` written by this service; undefined for any other text. */

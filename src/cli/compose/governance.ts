@@ -24,7 +24,7 @@ export function composeGovernance(
   { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput,
 ) {
   const procedures = createProcedures(core);
-  const readOverview = () => summariseGovernance(core.documents);
+  const readOverview = () => summariseGovernance(core);
   const getTimestamp = () => formatTimestamp(core.now());
   const statements = createStatements({
     ...core,

@@ -4751,6 +4751,10 @@ export interface GovernanceOverview {
     readonly entries: number | null;
     /** Number of entries of the register of errors. */
     readonly errors: number;
+    /** Last date of the data store of the index; null if the store has no data. */
+    readonly data_through: string | null;
+    /** Sessions of the index after its last published date, up to the last date of the data. Null if nothing is published or the store has no data. */
+    readonly sessions_behind: number | null;
   })[];
   /** Newest entries of the registers of errors; up to 5. */
   readonly latest_errors: readonly PublishedError[];

@@ -10,6 +10,8 @@ interface DownloadProps {
   readonly class?: string;
   /** Name of the link for screen readers, if several links have the same text. */
   readonly label?: string;
+  /** Help that a browser shows at the pointer. */
+  readonly title?: string;
   readonly children: ComponentChildren;
   /** Downloads the file through the client, because a plain link sends no API key. */
   read(): Promise<Uint8Array>;
@@ -19,11 +21,12 @@ interface DownloadProps {
  * Renders a link to a file. Without an API key the browser streams the file to disk; with a key the console first reads
  * it into memory.
  */
-export function Download({ address, fileName, read, children, class: look, label }: DownloadProps) {
+export function Download({ address, fileName, read, children, class: look, label, title }: DownloadProps) {
   return (
     <a
       class={look}
       aria-label={label}
+      title={title}
       href={address}
       download={fileName}
       onClick={(event) => {

@@ -1,4 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { labelOf } from '../words/labels.js';
 import { countValues } from '../words/numbers.js';
 import { parseLocation } from '../words/places.js';
 import { Badge } from './badge.js';
@@ -47,7 +48,7 @@ function Row({ finding }: { readonly finding: Finding }) {
       <td>
         <Badge kind={BADGE_KINDS[severity]}>{severity}</Badge>
       </td>
-      <td>{file === '' ? table : `${table}, ${file}`}</td>
+      <td>{file === '' ? formatTable(table) : `${formatTable(table)}, ${file}`}</td>
       <td class="number">{row}</td>
       <td>{column}</td>
       <td>
@@ -62,5 +63,8 @@ function Row({ finding }: { readonly finding: Finding }) {
     </tr>
   );
 }
+
+/** Formats the name of a table, for example `Corporate actions`; another path is unchanged. */
+const formatTable = (table: string): string => (/^[a-z_]+$/.test(table) ? labelOf(table) : table);
 
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -51,8 +51,8 @@ interface HtmlLinkProps {
 function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   if (!hasKey.value) return <a href={address}>{children}</a>;
   return (
-    <Download address={address} fileName={fileName} read={read}>
-      {children} (file)
+    <Download address={address} fileName={fileName} title="Saves the page as a file" read={read}>
+      {children}
     </Download>
   );
 }

@@ -16,6 +16,7 @@ import {
 import { MISSING_TEXT, formatPercent } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import { Button } from './button.js';
+import './job-table.css';
 import { Progress } from './progress.js';
 import { Table } from './table/table.js';
 import type { Column } from './table/columns.js';
@@ -63,7 +64,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
 function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
   const hidden = new Set([
     ...(isOneKind ? ['kind'] : []),
-    ...(jobs.every(isOver) ? ['progress', 'left'] : []),
+    ...(jobs.every(isOver) ? ['progress'] : []),
     ...(jobs.every((job) => formatDescription(job) === '') ? ['message'] : []),
     ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
   ]);
@@ -97,6 +98,12 @@ export function JobAct({ job }: { readonly job: JobStatus }) {
   );
 }
 
+/** Formats the estimated time to the end of a job; empty if it is unknown. */
+function formatLeft(job: JobStatus): string {
+  const left = estimateRemainingSeconds(job, Date.now());
+  return left === null ? '' : `${formatDuration(left)} left`;
+}
+
 const formatJobDuration = ({ started_at: from, finished_at: to }: JobStatus): string =>
   from === null ? MISSING_TEXT : formatDuration(computeSecondsBetween(from, to));
 
@@ -105,18 +112,14 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   {
     id: 'ident',
     title: 'Subject',
-    width: 140,
+    width: 150,
     grow: 3,
     value: formatJobId,
     show: (job) => (
-      <>
+      <span title={[describeSubject(job), formatJobId(job)].filter(Boolean).join(', ')}>
         <strong>{describeSubject(job) || formatJobId(job)}</strong>{' '}
-        {describeSubject(job) !== '' && (
-          <span class="quiet" title={formatJobId(job)}>
-            {formatShortId(job)}
-          </span>
-        )}
-      </>
+        {describeSubject(job) !== '' && <span class="quiet">{formatShortId(job)}</span>}
+      </span>
     ),
   },
   {
@@ -129,11 +132,20 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   {
     id: 'progress',
     title: 'Progress',
-    width: 120,
+    help: 'With the estimated time to the end, at the present pace',
+    width: 132,
     priority: 3,
     value: ({ progress }) => progress,
     show: (job) =>
-      isOver(job) ? formatPercent(job.progress, 0) : <Progress value={job.progress} label={job.job_id} />,
+      isOver(job) ? (
+        job.status !== 'succeeded' && <span class="quiet">{formatPercent(job.progress, 0)}</span>
+      ) : (
+        <span class="job-progress">
+          <Progress value={job.progress} label={job.job_id} />
+          {formatLeft(job)}
+        </span>
+      ),
+    showBelow: (job) => !isOver(job) && [formatPercent(job.progress, 0), formatLeft(job)].filter(Boolean).join(', '),
   },
   {
     id: 'message',
@@ -163,19 +175,6 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     value: (job) => (job.started_at === null ? null : computeSecondsBetween(job.started_at, job.finished_at)),
     show: formatJobDuration,
     showBelow: formatJobDuration,
-  },
-  {
-    id: 'left',
-    title: 'Time left',
-    help: 'Estimated time to the end, at the present pace',
-    width: 76,
-    priority: 6,
-    align: 'right',
-    value: (job) => estimateRemainingSeconds(job, Date.now()),
-    show: (job) => {
-      const left = estimateRemainingSeconds(job, Date.now());
-      return left === null ? '–' : formatDuration(left);
-    },
   },
   {
     id: 'cancel',

@@ -16,9 +16,9 @@ const TOP_COUNTS = [1, 5, 10, 20] as const;
  * every position by its magnitude. Without positions every figure is 0.
  */
 export function measureConcentration(weights: Iterable<number>): ConcentrationPayload {
-  const held = Array.from(weights).filter((weight) => weight !== 0);
-  const long = held.filter((weight) => weight > 0).toSorted((a, b) => b - a);
-  const bySize = held.map(Math.abs).toSorted((a, b) => b - a);
+  const holdings = Array.from(weights).filter((weight) => weight !== 0);
+  const long = holdings.filter((weight) => weight > 0).toSorted((a, b) => b - a);
+  const bySize = holdings.map(Math.abs).toSorted((a, b) => b - a);
   const herfindahl = bySize.reduce((sum, weight) => sum + weight * weight, 0);
   const gross = bySize.reduce((sum, weight) => sum + weight, 0);
   return {
@@ -29,7 +29,7 @@ export function measureConcentration(weights: Iterable<number>): ConcentrationPa
     top_weights: Object.fromEntries(
       TOP_COUNTS.map((count) => [String(count), long.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
     ),
-    gross_constituents: held.length,
+    gross_constituents: holdings.length,
     gross_effective_assets: computeGrossEffectiveAssets(gross, herfindahl),
     gross_largest: bySize[0] ?? 0,
   };
@@ -55,11 +55,11 @@ export interface DriftFigures {
 }
 
 /** Measures how far the held weights have drifted from the target weights, over all securities in either set. */
-export function measureDrift(held: Float64Array, target: Float64Array): DriftFigures {
+export function measureDrift(heldWeights: Float64Array, target: Float64Array): DriftFigures {
   let maximum = 0;
   let total = 0;
-  for (let i = 0; i < held.length; i++) {
-    const move = Math.abs(held[i]! - target[i]!);
+  for (let i = 0; i < heldWeights.length; i++) {
+    const move = Math.abs(heldWeights[i]! - target[i]!);
     if (move > maximum) maximum = move;
     total += move;
   }

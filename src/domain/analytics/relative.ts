@@ -45,11 +45,11 @@ export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries
 }
 
 function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics {
-  const own = computeReturns(first);
+  const returns = computeReturns(first);
   const other = computeReturns(second);
   const totalReturn = first.at(-1)! / first[0]! - 1;
   const benchmarkReturn = second.at(-1)! / second[0]! - 1;
-  const { beta, correlation } = computeComovement(own, other);
+  const { beta, correlation } = computeComovement(returns, other);
   return {
     days,
     level: rebase(second, 100),
@@ -59,7 +59,7 @@ function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics 
     excessReturn: totalReturn - benchmarkReturn,
     beta,
     correlation,
-    trackingError: computeDeviation(subtractSeries(own, other)) * Math.sqrt(estimatePeriodsPerYear(days)),
+    trackingError: computeDeviation(subtractSeries(returns, other)) * Math.sqrt(estimatePeriodsPerYear(days)),
   };
 }
 
@@ -78,13 +78,13 @@ export function computeActiveReturns(
 
 /** Computes beta and Pearson correlation of returns with benchmark returns; both 0 if the benchmark is constant. */
 export function computeComovement(
-  own: Float64Array,
+  returns: Float64Array,
   other: Float64Array,
 ): { readonly beta: number; readonly correlation: number } {
   const variance = computeCovariance(other, other);
   if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
-  const shared = computeCovariance(own, other);
-  const product = Math.sqrt(computeCovariance(own, own) * variance);
+  const shared = computeCovariance(returns, other);
+  const product = Math.sqrt(computeCovariance(returns, returns) * variance);
   return { beta: shared / variance, correlation: product > 0 ? Math.max(-1, Math.min(1, shared / product)) : 0 };
 }
 

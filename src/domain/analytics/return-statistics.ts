@@ -78,9 +78,9 @@ export function computeBenchmarkStatistics(
   benchmark: Float64Array,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): BenchmarkStatistics {
-  const own = computeReturns(level);
+  const returns = computeReturns(level);
   const other = computeReturns(benchmark);
-  const active = subtractSeries(own, other);
+  const active = subtractSeries(returns, other);
   const spread = computeDeviation(active);
   const year = Math.sqrt(periods);
   const benchmarkReturn = benchmark.at(-1)! / benchmark[0]! - 1;
@@ -90,13 +90,13 @@ export function computeBenchmarkStatistics(
     excess_return: level.at(-1)! / level[0]! - 1 - benchmarkReturn,
     tracking_error: spread * year,
     information_ratio: spread < SPREAD_MIN ? null : (computeMean(active) / spread) * year,
-    up_capture: computeCaptureRatio(own, other, (value) => value > 0),
-    down_capture: computeCaptureRatio(own, other, (value) => value < 0),
+    up_capture: computeCaptureRatio(returns, other, (value) => value > 0),
+    down_capture: computeCaptureRatio(returns, other, (value) => value < 0),
   };
 }
 
 function computeCaptureRatio(
-  own: Float64Array,
+  returns: Float64Array,
   other: Float64Array,
   isCounted: (value: number) => boolean,
 ): number | null {
@@ -106,7 +106,7 @@ function computeCaptureRatio(
   other.forEach((value, t) => {
     if (!isCounted(value)) return;
     count++;
-    growth *= 1 + own[t]!;
+    growth *= 1 + returns[t]!;
     reference *= 1 + value;
   });
   return count === 0 ? null : (raiseToPower(growth, 1 / count) - 1) / (raiseToPower(reference, 1 / count) - 1);

@@ -80,13 +80,15 @@ function allocateRisk(from: number, count: number): RollingRisk {
  */
 function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
   const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
-  const own = covariance[0]!;
-  const both = covariance[1]!;
+  const ownVariance = covariance[0]!;
+  const crossCovariance = covariance[1]!;
   const other = covariance[SERIES_COUNT + 1]!;
-  risk.volatility[k] = annualise(own);
+  risk.volatility[k] = annualise(ownVariance);
   risk.indexVolatility[k] = annualise(other);
   risk.trackingError[k] = annualise(covariance[2 * SERIES_COUNT + 2]!);
-  risk.beta[k] = other < VARIANCE_MIN ? 0 : both / other;
+  risk.beta[k] = other < VARIANCE_MIN ? 0 : crossCovariance / other;
   risk.correlation[k] =
-    own < VARIANCE_MIN || other < VARIANCE_MIN ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
+    ownVariance < VARIANCE_MIN || other < VARIANCE_MIN
+      ? 0
+      : Math.min(1, Math.max(-1, crossCovariance / Math.sqrt(ownVariance * other)));
 }

@@ -61,7 +61,7 @@ export function computeTrackingForecast(
   const observations = active.length;
   if (observations < 2) return null;
   const year = Math.sqrt(estimatePeriodsPerYear(level.days));
-  const annualise = (of: Float64Array): number => computeDeviation(of) * year;
+  const annualise = (series: Float64Array): number => computeDeviation(series) * year;
   const half = Math.sqrt(2 / observations);
   return {
     forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),
@@ -69,11 +69,11 @@ export function computeTrackingForecast(
     bias: forecasts.includes(0) ? null : annualise(active.map((value, t) => value / forecasts[t]!)),
     biasBand: [Math.max(0, 1 - half), 1 + half],
     observations,
-    periods: parts.map(({ day, forecast, active: within }) => ({
+    periods: parts.map(({ day, forecast, active: activeReturns }) => ({
       day,
       forecast,
-      realised: within.length < 2 ? null : annualise(Float64Array.from(within)),
-      observations: within.length,
+      realised: activeReturns.length < 2 ? null : annualise(Float64Array.from(activeReturns)),
+      observations: activeReturns.length,
     })),
   };
 }

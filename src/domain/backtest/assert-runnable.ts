@@ -54,10 +54,10 @@ export function assertRunnable(
 
 /** Returns the earliest day on which an index can begin: an overlay begins no earlier than its underlying indices. */
 function findEarliestStart(document: IndexDocument, documents: BacktestPlan['documents']): Day {
-  const beneath = isOverlayDocument(document) ? listSources(document) : [];
+  const underlyingIds = isOverlayDocument(document) ? listSources(document) : [];
   return Math.max(
     parseValidDay(document.base_date),
-    ...beneath.map((id) => findEarliestStart(documents[id]!, documents)),
+    ...underlyingIds.map((id) => findEarliestStart(documents[id]!, documents)),
   );
 }
 

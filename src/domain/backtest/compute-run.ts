@@ -209,7 +209,7 @@ export function runIndex(
 }
 
 function selectRebalancesFrom({ list }: Compositions, from: number): Composition[] {
-  const within = list.filter(({ session }) => session >= from);
+  const inRange = list.filter(({ session }) => session >= from);
   const before = findInForce(list, from - 1);
-  return before && within[0]?.session !== from ? [before, ...within] : within;
+  return before && inRange[0]?.session !== from ? [before, ...inRange] : inRange;
 }

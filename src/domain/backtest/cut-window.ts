@@ -36,13 +36,13 @@ export function warnOfCutWindow({ request, document, calendar, first, last }: Se
         : `the prices end on ${formatDay(last)}`,
     );
   if (reasons.length === 0) return [];
-  const asked = `${request.start ?? 'the base date'} to ${request.end ?? 'the last prices'}`;
+  const requestedRange = `${request.start ?? 'the base date'} to ${request.end ?? 'the last prices'}`;
   return [
     {
       severity: 'warning',
       code: 'WINDOW_CUT',
       path: '',
-      message: `Requested ${asked}; run from ${formatDay(first)} to ${formatDay(last)}: ${reasons.join('; ')}.`,
+      message: `Requested ${requestedRange}; run from ${formatDay(first)} to ${formatDay(last)}: ${reasons.join('; ')}.`,
     },
   ];
 }

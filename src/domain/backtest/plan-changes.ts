@@ -15,33 +15,33 @@ export interface RequestedPlan {
  * Describes the differences between the definitions of two plans with the same id, one sentence each; empty if only the
  * requests differ. A benchmark that only one plan has counts as a difference of the requests.
  */
-export function listDefinitionChanges(before: RequestedPlan, now: RequestedPlan): string[] {
+export function listDefinitionChanges(before: RequestedPlan, after: RequestedPlan): string[] {
   return [
-    ...listDocumentChanges(before.plan, now.plan),
-    ...listCalendarChanges(before.plan, now.plan),
-    ...listModelChanges(before.plan, now.plan),
-    ...listStrategyChanges(before, now),
+    ...listDocumentChanges(before.plan, after.plan),
+    ...listCalendarChanges(before.plan, after.plan),
+    ...listModelChanges(before.plan, after.plan),
+    ...listStrategyChanges(before, after),
   ];
 }
 
 /** Returns true if two plans have the same request, ignoring the end date. */
-export function isSameRequest({ request: before }: BacktestPlan, { request: now }: BacktestPlan): boolean {
-  return isSame({ ...before, end: null }, { ...now, end: null });
+export function isSameRequest({ request: before }: BacktestPlan, { request: after }: BacktestPlan): boolean {
+  return isSame({ ...before, end: null }, { ...after, end: null });
 }
 
-function listDocumentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
+function listDocumentChanges(before: BacktestPlan, after: BacktestPlan): string[] {
   const changes = Object.keys(before.documents)
     .toSorted()
     .flatMap((id) => {
-      const [was, is] = [removeClosures(before.documents[id]!), removeClosures(now.documents[id])];
+      const [was, is] = [removeClosures(before.documents[id]!), removeClosures(after.documents[id])];
       return is === undefined || isSame(was, is)
         ? []
         : [`The index ${id} changed since this run: ${joinTexts(listChangedFields(was, is))}.`];
     });
-  const isOther = before.indexId !== now.indexId || !isSame(listReachedIndices(before), listReachedIndices(now));
+  const isOther = before.indexId !== after.indexId || !isSame(listReachedIndices(before), listReachedIndices(after));
   if (changes.length > 0 || !isOther) return changes;
   return [
-    `The indices that the run depends on changed from ${joinTexts(listReachedIndices(before))} to ${joinTexts(listReachedIndices(now))}.`,
+    `The indices that the run depends on changed from ${joinTexts(listReachedIndices(before))} to ${joinTexts(listReachedIndices(after))}.`,
   ];
 }
 
@@ -52,8 +52,8 @@ const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
 const LISTED_DAYS_MAX = 5;
 
 /** Describes recorded changes of calendars that differ. */
-function listCalendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
-  const [was, is] = [listClosures(before), listClosures(now)];
+function listCalendarChanges({ documents: before }: BacktestPlan, { documents: after }: BacktestPlan): string[] {
+  const [was, is] = [listClosures(before), listClosures(after)];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
     const days = listChangedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
     if (days.length === 0) return [];
@@ -63,22 +63,22 @@ function listCalendarChanges({ documents: before }: BacktestPlan, { documents: n
 }
 
 /** Returns the dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
-function listChangedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
+function listChangedDays(before: readonly SessionChange[], after: readonly SessionChange[]): string[] {
   const formatEffect = ({ date, session }: SessionChange) => `${date} ${session}`;
-  const [was, is] = [new Set(before.map(formatEffect)), new Set(now.map(formatEffect))];
+  const [was, is] = [new Set(before.map(formatEffect)), new Set(after.map(formatEffect))];
   const changed = [
     ...before.filter((change) => !is.has(formatEffect(change))),
-    ...now.filter((change) => !was.has(formatEffect(change))),
+    ...after.filter((change) => !was.has(formatEffect(change))),
   ];
   return [...new Set(changed.map(({ date }) => date))].toSorted();
 }
 
 /** Describes stored risk models of both plans that were re-estimated. */
-function listModelChanges({ models: before = {} }: BacktestPlan, { models: now = {} }: BacktestPlan): string[] {
+function listModelChanges({ models: before = {} }: BacktestPlan, { models: after = {} }: BacktestPlan): string[] {
   return Object.keys(before)
     .toSorted()
     .flatMap((id) =>
-      now[id] === undefined || isSame(before[id], now[id]) ? [] : [`The risk model ${id} changed since this run.`],
+      after[id] === undefined || isSame(before[id], after[id]) ? [] : [`The risk model ${id} changed since this run.`],
     );
 }
 
@@ -96,23 +96,23 @@ function listReachedIndices({ indexId, documents }: BacktestPlan): string[] {
 }
 
 /** Returns the differences in the terms of a strategy, which come from its plan or from the request. */
-function listStrategyChanges(before: RequestedPlan, now: RequestedPlan): string[] {
+function listStrategyChanges(before: RequestedPlan, after: RequestedPlan): string[] {
   const { runId, strategy: was } = before.plan;
-  const { strategy: is } = now.plan;
+  const { strategy: is } = after.plan;
   if (was === undefined && is === undefined) return [];
   if (was === undefined || is === undefined)
     return [`${runId} was ${was ? 'a strategy' : 'an index'}; it is ${is ? 'a strategy' : 'an index'}.`];
-  const isAskedAgain = before.asked !== undefined && isSame(before.asked, now.asked ?? null);
-  const filledIn = isAskedAgain ? listChangedFields(before.plan.request, now.plan.request) : [];
-  const name = before.plan.name === now.plan.name ? [] : ['name'];
+  const isAskedAgain = before.asked !== undefined && isSame(before.asked, after.asked ?? null);
+  const filledIn = isAskedAgain ? listChangedFields(before.plan.request, after.plan.request) : [];
+  const name = before.plan.name === after.plan.name ? [] : ['name'];
   const fields = [...name, ...listChangedFields(was, is), ...filledIn];
   return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${joinTexts(fields)}.`];
 }
 
 /** Returns the fields that differ, in alphabetical order. */
-function listChangedFields(before: object, now: object): string[] {
+function listChangedFields(before: object, after: object): string[] {
   const was = new Map<string, unknown>(Object.entries(before));
-  const is = new Map<string, unknown>(Object.entries(now));
+  const is = new Map<string, unknown>(Object.entries(after));
   return [...new Set([...was.keys(), ...is.keys()])]
     .filter((field) => !isSame(was.get(field), is.get(field)))
     .toSorted();

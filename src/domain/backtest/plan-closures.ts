@@ -7,8 +7,8 @@ const exchangeCache = new WeakMap<MarketData, ReadonlySet<string>>();
 
 /** Returns the exchanges of a market's securities. @cost a pass over the reference data, once per market */
 function listExchanges(market: MarketData): ReadonlySet<string> {
-  const known = exchangeCache.get(market);
-  if (known !== undefined) return known;
+  const cachedExchanges = exchangeCache.get(market);
+  if (cachedExchanges !== undefined) return cachedExchanges;
   const codes = new Set<string>();
   for (const spells of createReferenceSpells(market, 'EXCHANGE'))
     for (const { value } of spells) if (typeof value === 'string') codes.add(value);
@@ -34,8 +34,8 @@ export function selectPlanClosures(plan: BacktestPlan, market: MarketData | unde
       ),
     );
   const documents = Object.entries(plan.documents).map(([id, { closures = {}, ...document }]) => {
-    const kept = selectEffectiveClosures(closures);
-    return [id, Object.keys(kept).length === 0 ? document : { ...document, closures: kept }] as const;
+    const effective = selectEffectiveClosures(closures);
+    return [id, Object.keys(effective).length === 0 ? document : { ...document, closures: effective }] as const;
   });
   return { ...plan, documents: Object.fromEntries(documents) };
 }

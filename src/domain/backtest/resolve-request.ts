@@ -6,18 +6,18 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 
 /** Returns the terms of a run. Request terms take precedence over strategy terms, and strategy terms over defaults. */
 export function resolveRequest(
-  given: { readonly [K in keyof ResolvedRequest]?: ResolvedRequest[K] | undefined },
+  overrides: { readonly [K in keyof ResolvedRequest]?: ResolvedRequest[K] | undefined },
   strategy?: StrategyDocument,
 ): ResolvedRequest {
-  const own = strategy && {
+  const strategyTerms = strategy && {
     benchmark: strategy.benchmark,
     start: strategy.start,
     end: strategy.end,
     initial_capital: strategy.initial_capital,
     transaction_cost_bps: strategy.transaction_cost_bps,
   };
-  const request = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return BacktestFields.parse({ ...own, ...request });
+  const request = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined));
+  return BacktestFields.parse({ ...strategyTerms, ...request });
 }
 
 /**

@@ -18,23 +18,23 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
     treatment,
     sm: { market },
   } = compositions;
-  const own = resolveVariant(market, treatment.dividends);
-  const known = new Map<ReturnVariant, VariantLevel>([[own, toVariantLevel(book)]]);
+  const ownVariant = resolveVariant(market, treatment.dividends);
+  const levelByVariant = new Map<ReturnVariant, VariantLevel>([[ownVariant, toVariantLevel(book)]]);
   const ends: Partial<Record<ReturnVariant, LevelsOnlyEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
   for (const variant of listVariants(market)) {
-    if (known.has(variant)) continue;
+    if (levelByVariant.has(variant)) continue;
     if (book.reinvested) {
-      known.set(variant, { level: book.reinvested.levels[variant], divisor: book.divisor });
+      levelByVariant.set(variant, { level: book.reinvested.levels[variant], divisor: book.divisor });
       continue;
     }
-    const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
+    const twin = treatment.withholding_tax === 0 ? levelByVariant.get(UNTAXED_TWINS[variant]) : undefined;
     const otherBook = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
     if (otherBook && otherBook.overlay === undefined) ends[variant] = shortenBookEnd(otherBook);
     else if (otherBook) overlays[variant] = toStoredIndex(otherBook) as StoredOverlay; // the book of an overlay is stored as an overlay
-    known.set(variant, twin ?? toVariantLevel(otherBook!)); // either the twin or the simulation is present
+    levelByVariant.set(variant, twin ?? toVariantLevel(otherBook!)); // either the twin or the simulation is present
   }
-  const findLevel = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
+  const findLevel = (variant: ReturnVariant): VariantLevel | null => levelByVariant.get(variant) ?? null;
   return {
     variants: { price: findLevel('price'), total: findLevel('total'), net: findLevel('net') },
     ends: {

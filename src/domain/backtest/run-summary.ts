@@ -63,13 +63,13 @@ export function compareWithParent(
   parent: DatedSeries,
 ): ParentRun | null {
   const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
-  const own = { days, values: level };
-  const relative = computeSharedMetrics(own, parent);
+  const levels = { days, values: level };
+  const relative = computeSharedMetrics(levels, parent);
   const forecasts = rebalances.map(({ at, tracking_error: trackingError }) => ({
     day: days[Math.max(0, at)]!,
     trackingError,
   }));
-  return relative && { indexId, relative, forecast: computeTrackingForecast(own, parent, forecasts) };
+  return relative && { indexId, relative, forecast: computeTrackingForecast(levels, parent, forecasts) };
 }
 
 /**
@@ -82,7 +82,7 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
   const parts = openRecordParts(columns);
   const days = columns.i32('days');
   const level = columns.f64('level');
-  const own = { days, values: level };
+  const ownLevels = { days, values: level };
   const benchmark = parts.levels('benchmark');
   const parent = parts.levels('parent');
   const last = header.rebalances.at(-1)!;
@@ -99,7 +99,7 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
     totalCosts: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
     rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length,
     benchmark: benchmark && {
-      relative: computeRelativeMetrics(own, benchmark),
+      relative: computeRelativeMetrics(ownLevels, benchmark),
       reference: plan.request.benchmark!,
       variant: header.benchmark!.variant!,
     },

@@ -148,12 +148,12 @@ interface SeriesLevels {
   readonly variant: BenchmarkRun['variant'];
 }
 
-function rebaseLevels(sm: SessionMarket, { levels, level, from, first: given, variant }: SeriesLevels) {
-  const known = [...levels.keys()].filter((position) => levels[position] === levels[position]);
-  const first = given === given ? given : (levels[known[0] ?? 0] ?? Number.NaN);
+function rebaseLevels(sm: SessionMarket, { levels, level, from, first: firstLevel, variant }: SeriesLevels) {
+  const presentPositions = [...levels.keys()].filter((position) => levels[position] === levels[position]);
+  const first = firstLevel === firstLevel ? firstLevel : (levels[presentPositions[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = {
-    days: Int32Array.from(known, (position) => sm.sessions[from + position]!),
-    values: Float64Array.from(known, (position) => (100 * levels[position]!) / first),
+    days: Int32Array.from(presentPositions, (position) => sm.sessions[from + position]!),
+    values: Float64Array.from(presentPositions, (position) => (100 * levels[position]!) / first),
   };
   return { series, end: { level, first }, variant };
 }

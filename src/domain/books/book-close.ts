@@ -128,15 +128,15 @@ function convertSecurities(state: BookState, conversions: ReadonlyMap<number, nu
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
     const into = slotOf[related]!;
-    const whole = weights[row + slot]!;
-    const cash = whole * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
-    const weight = whole - cash;
+    const weightBefore = weights[row + slot]!;
+    const cash = weightBefore * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
+    const weight = weightBefore - cash;
     if (cash !== 0) paid.push({ slot, change: -cash });
     converted.push({ slot, into, weight });
-    const held = state.isHeld[into] === 1 ? weights[row + into]! : null;
+    const heldWeight = state.isHeld[into] === 1 ? weights[row + into]! : null;
     const isRenamed = today?.conversions.has(column) !== true;
-    if (held !== null || isRenamed)
-      convertCounts(state, { slot, into, growth: held === null ? null : 1 + weight / held });
+    if (heldWeight !== null || isRenamed)
+      convertCounts(state, { slot, into, growth: heldWeight === null ? null : 1 + weight / heldWeight });
     weights[row + into]! += weight;
     dropSecurity(state, slot, row);
     holdSecurity(state, into);
@@ -158,20 +158,20 @@ function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecuritie
   const { input, slotOf, weights, cash, divisor } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
-  const gone = leaving.map((column): WeightMove => ({
+  const worthlessExits = leaving.map((column): WeightMove => ({
     slot: slotOf[column]!,
     change: -weights[row + slotOf[column]!]!,
   }));
-  const exits = paid.length === 0 ? gone : [...paid, ...gone];
+  const exits = paid.length === 0 ? worthlessExits : [...paid, ...worthlessExits];
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
-  for (const { slot } of gone) dropSecurity(state, slot, row);
+  for (const { slot } of worthlessExits) dropSecurity(state, slot, row);
   if (isLong && state.count > 0) divisor[position]! *= 1 - sumExitsBySide(exits).long / (1 - cash[position]!);
   return exits;
 }
 
-function hasShort({ weights, held, count }: BookState, row: number): boolean {
-  for (let k = 0; k < count; k++) if (weights[row + held[k]!]! < 0) return true;
+function hasShort({ weights, heldSlots, count }: BookState, row: number): boolean {
+  for (let k = 0; k < count; k++) if (weights[row + heldSlots[k]!]! < 0) return true;
   return false;
 }
 
@@ -197,15 +197,15 @@ interface Proceeds {
  * the trades.
  */
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
-  const { input, weights, cash, value, held, count } = state;
+  const { input, weights, cash, value, heldSlots, count } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
   const leftSides = sumExitsBySide(exits);
   if (leftSides.long === 0 && leftSides.short === 0) return;
   const rest = { long: 0, short: 0 };
   for (let k = 0; k < count; k++) {
-    const weight = weights[row + held[k]!]!;
-    if (selling.has(held[k]!)) continue;
+    const weight = weights[row + heldSlots[k]!]!;
+    if (selling.has(heldSlots[k]!)) continue;
     if (weight > 0) rest.long += weight;
     else rest.short -= weight;
   }
@@ -219,17 +219,18 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     cash[position] === 0 && selling.size === 0 && leftSides.short === 0 && rest.short === 0 && rest.long > 0;
   const scale = isAllLong ? 1 / rest.long : long / retained;
   for (let k = 0; k < count; k++) {
-    const slot = row + held[k]!;
-    weights[slot]! *= selling.has(held[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
+    const slot = row + heldSlots[k]!;
+    weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
   cash[position] = (cash[position]! + change) / retained;
   value[position]! *= retained;
 }
 
 /** Returns the slots with a holding or a target, ascending. */
-function computeTradedSlots({ asked, before, slots }: BookState): Int32Array {
+function computeTradedSlots({ targetWeights, before, slots }: BookState): Int32Array {
   let count = 0;
-  for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
+  for (let slot = 0; slot < slots.length; slot++)
+    if (targetWeights[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
   return slots.subarray(0, count);
 }
 
@@ -238,17 +239,17 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
-  const { asked, before } = state;
-  asked.fill(0);
+  const { targetWeights, before } = state;
+  targetWeights.fill(0);
   for (let k = 0; k < targets.columns.length; k++) {
     const column = targets.columns[k]!;
     if (rates.isForeign) requireRate(rates, sm, session, column);
-    asked[slotOf[column]!] = targets.weights[k]!;
+    targetWeights[slotOf[column]!] = targets.weights[k]!;
   }
   before.set(weights.subarray(row, row + columns.length));
   const slots = computeTradedSlots(state);
-  const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, asked });
-  const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
+  const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, targetWeights });
+  const order = { before, targets: targetWeights, cash: targets.cash, slots, frozen, costRate: input.costRate };
   const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
   const {
     retained,
@@ -267,9 +268,13 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   else {
     for (let k = 0; k < slots.length; k++) {
       const slot = slots[k]!;
-      const held = before[slot]! / retained;
-      const isPart = bought < 1 && asked[slot]! > held;
-      const traded = frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+      const heldWeight = before[slot]! / retained;
+      const isPart = bought < 1 && targetWeights[slot]! > heldWeight;
+      const traded = frozen.has(slot)
+        ? heldWeight
+        : isPart
+          ? heldWeight + bought * (targetWeights[slot]! - heldWeight)
+          : targetWeights[slot]! * scale;
       const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
       weights[row + slot] = weight;
       if (weight !== 0) appendSlot(state, slot);
@@ -280,7 +285,8 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   cash[position] = left;
   if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
   if (targets.basket !== undefined) holdBasket(state, position, targets.basket);
-  for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
+  for (const slot of waiting)
+    openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }
 
 /** Replaces the holdings by fixed numbers of shares. The divisor absorbs the change in value. */
@@ -298,14 +304,14 @@ function holdTargets(
   slots: Int32Array,
   { row, scale }: { readonly row: number; readonly scale: number },
 ): void {
-  const { asked, weights, held, isHeld, everHeld } = state;
+  const { targetWeights, weights, heldSlots, isHeld, everHeld } = state;
   let count = 0;
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
-    const weight = asked[slot]! * scale;
+    const weight = targetWeights[slot]! * scale;
     weights[row + slot] = weight;
     if (weight === 0) continue;
-    held[count++] = slot;
+    heldSlots[count++] = slot;
     isHeld[slot] = 1;
     everHeld[slot] = 1;
   }

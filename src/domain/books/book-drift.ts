@@ -61,11 +61,11 @@ export function driftToClose(state: BookState, session: number): void {
   state.path = sum;
   state.drift[position] = (sum * state.carry) / before;
   if (state.effects.terms.reinvestment === 'index') reinvestDividends(state, session, before);
-  const grown = sum * state.carry;
-  assertWorth(state, session, state.periodValue * grown);
-  state.paths[position] = grown;
-  gross[position] = grown / before;
-  value[position] = state.periodValue * grown;
+  const growth = sum * state.carry;
+  assertWorth(state, session, state.periodValue * growth);
+  state.paths[position] = growth;
+  gross[position] = growth / before;
+  value[position] = state.periodValue * growth;
   cash[position] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
@@ -76,9 +76,9 @@ export function driftToClose(state: BookState, session: number): void {
 
 const NO_CHILDREN: readonly SpunOffSecurity[] = [];
 
-function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {
+function scaleRow({ weights, columns, input, heldSlots, count }: BookState, session: number, factor: number): void {
   const row = input.isBrief ? 0 : (session - input.from) * columns.length;
-  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
+  for (let k = 0; k < count; k++) weights[row + heldSlots[k]!]! *= factor;
 }
 
 /** Replaces the cash in the value index on a session by the cash on the terms of the book. */
@@ -134,12 +134,12 @@ interface EventOutcome {
  * relative to the start of the holding period.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: EventOutcome): number {
-  const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
+  const { input, index, sm, units, heldColumns, heldSlots, weights, columns, periodCash } = state;
   const row = findRowOffset(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   const from = readPanelRow(sm, session);
-  for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
+  for (let k = 0; k < state.count; k++) weights[row + heldSlots[k]!] = units[k]! * index[from + heldColumns[k]!]!;
   valueRenamed(state, session);
   for (const [column, { proceeds }] of state.today?.exits ?? []) {
     if (proceeds !== undefined && isHeldColumn(state, column)) valueAtProceeds(state, session, { column, proceeds });
@@ -147,7 +147,7 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
   for (const column of written) weights[row + state.slotOf[column]!] = 0;
   enterChildren(state, session, spunOff);
   let sum = periodCash;
-  for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
+  for (let k = 0; k < state.count; k++) sum += weights[row + heldSlots[k]!]!;
   return sum;
 }
 
@@ -156,12 +156,12 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
  * allows, and suspended constituents that a review removes.
  */
 function listWorthlessSecurities(state: BookState, session: number): number[] {
-  const { sm, treatment, targetsOn, columns, held, count } = state;
+  const { sm, treatment, targetsOn, columns, heldSlots, count } = state;
   if (treatment.suspension !== 'zero') return [];
   const targets = targetsOn.get(session);
   const results: number[] = [];
   for (let k = 0; k < count; k++) {
-    const column = columns[held[k]!]!;
+    const column = columns[heldSlots[k]!]!;
     if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
     const longest = targets === undefined ? countStaleSessions(treatment) : readPriceSessions(treatment);
     if (sm.isSilent(session, column, longest)) results.push(column);

@@ -68,15 +68,15 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
         }
         break;
       case 'MERGER': {
-        const priced =
+        const isPriced =
           related >= 0 &&
           related !== column &&
           action.value > 0 &&
           terms.outside?.has(createMergerKey(sm, session, column)) !== true &&
           sm.isPriceable(session, related, readPriceSessions(treatment));
-        if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
-        if (priced) conversions.set(column, related);
-        exits.set(column, { type: action.type, action, ...computeConsideration(terms, session, { action, priced }) });
+        if (!isPriced && (exits.get(column)?.action.value ?? 0) > 0) break;
+        if (isPriced) conversions.set(column, related);
+        exits.set(column, { type: action.type, action, ...computeConsideration(terms, session, { action, isPriced }) });
         break;
       }
       case 'SPIN_OFF':
@@ -112,9 +112,9 @@ function prevailsOverDelisting(before: Exit | undefined, { type, value }: Corpor
 function computeConsideration(
   terms: EventTerms,
   session: number,
-  { action, priced }: { readonly action: CorporateAction; readonly priced: boolean },
+  { action, isPriced }: { readonly action: CorporateAction; readonly isPriced: boolean },
 ): Pick<Exit, 'proceeds' | 'cashShare'> {
-  if (!priced) return { proceeds: undefined, cashShare: 0 };
+  if (!isPriced) return { proceeds: undefined, cashShare: 0 };
   const { sm } = terms;
   const columns = { priced: sm.columnOf(action.related!), quoted: sm.columnOf(action.identifier) };
   const shares = action.value * convertPrice(terms, session, columns);

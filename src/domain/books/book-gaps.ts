@@ -55,12 +55,12 @@ interface AbsenceInput {
  * unless it was bought since then.
  */
 function addLongAbsent(state: BookState, session: number, { missing, earlier }: AbsenceInput): void {
-  const { sm, columns, held, count } = state;
+  const { sm, columns, heldSlots, count } = state;
   const bars = readPanelRow(sm, session);
   const addMissing = (column: number): void => {
     if (sm.lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
   };
-  if (haveHoldingsChanged(state, session)) for (let k = 0; k < count; k++) addMissing(columns[held[k]!]!);
+  if (haveHoldingsChanged(state, session)) for (let k = 0; k < count; k++) addMissing(columns[heldSlots[k]!]!);
   else for (const column of earlier) if (isHeldColumn(state, column)) addMissing(column);
 }
 

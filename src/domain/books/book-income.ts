@@ -72,8 +72,8 @@ function changeShares(state: BookState, session: number, { places, values, count
     const place = places[i]!;
     const factor = values[i]!;
     if (isRecorded) {
-      const kept = computeValueAt(state, session - 1, place) / path / counted;
-      recordTransfer(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: kept * (1 - factor) });
+      const value = computeValueAt(state, session - 1, place) / path / counted;
+      recordTransfer(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: value * (1 - factor) });
     }
     changeUnits(state, place, factor);
   }
@@ -97,7 +97,7 @@ interface Opening {
 function recordMoves(state: BookState, session: number, { factors, opened, before }: Opening): void {
   if (state.input.isBrief || state.input.isSparse) return;
   for (let k = 0; k < state.count; k++) {
-    const slot = state.held[k]!;
+    const slot = state.heldSlots[k]!;
     const place = state.places[slot]!;
     const weight = computeValueAt(state, session - 1, place) / before;
     recordTransfer(state, session, {
@@ -132,7 +132,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
   const isPriceReturn = effects.terms.variant === 'price';
   const isRecorded = !isPriceReturn && !input.isBrief && !input.isSparse;
   const yields = { price: 0, total: 0, net: 0 };
-  let own = 0;
+  let dividendReturn = 0;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ordinary[e] === 0) continue;
     const place = findSlot(state, columns[e]!);
@@ -146,7 +146,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
     yields.net += (perShare * received) / path;
     if (isPriceReturn) continue;
     const paid = perShare * (worth < 0 ? ordinary[e]! : income[e]!);
-    own += paid / path;
+    dividendReturn += paid / path;
     if (isRecorded)
       recordTransfer(state, session, {
         slot: state.slotOf[columns[e]!]!,
@@ -154,7 +154,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
         moved: 0,
       });
   }
-  state.carry *= 1 + own;
+  state.carry *= 1 + dividendReturn;
   recordLevels(state, session, yields);
 }
 

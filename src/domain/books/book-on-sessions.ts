@@ -25,10 +25,10 @@ export function alignBook(
   const gross = computeSpanProducts(book.gross, positions);
   const events = isBrief ? [] : mapEvents(book, positions, gross);
   const findMappedSession = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
-  const { drift: _, transfers: __, reinvested: ___, ...own } = book;
+  const { drift: _, transfers: __, reinvested: ___, ...bookFields } = book;
   const transfers = listTransfers(book);
   return {
-    ...own,
+    ...bookFields,
     ...(book.drift ? { drift: mapDrift(readDrift(book), { positions, gross, events }) } : {}),
     ...(transfers ? { transfers: mapTransfers(transfers, positions) } : {}),
     onOwnSessions: book,
@@ -80,9 +80,9 @@ function computeSpanProducts(factors: Float64Array, positions: Int32Array): Floa
 }
 
 function selectRows(rows: Float64Array, positions: Int32Array, width: number): Float64Array {
-  const placed = new Float64Array(positions.length * width);
-  positions.forEach((p, t) => placed.set(rows.subarray(p * width, (p + 1) * width), t * width));
-  return placed;
+  const selectedRows = new Float64Array(positions.length * width);
+  positions.forEach((p, t) => selectedRows.set(rows.subarray(p * width, (p + 1) * width), t * width));
+  return selectedRows;
 }
 
 /**
@@ -95,15 +95,15 @@ function mapEvents(book: Book, positions: Int32Array, gross: Float64Array): Book
   const bookEvents: BookEvent[] = [];
   for (let t = 1; t < positions.length; t++) {
     const [begin, end] = [positions[t - 1]!, positions[t]!];
-    const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
-    const happened = own.filter((event) => event !== undefined);
+    const periodEvents = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
+    const happened = periodEvents.filter((event) => event !== undefined);
     if (end - begin === 1) bookEvents.push(...happened.map((event) => ({ ...event, at: t })));
     // A span with dividends, or between resets of an overlay, has several drift factors.
     else if (
       happened.length > 0 ||
       (end > begin && (hasOwnDrift || groupTransfersBySession(book, begin, end).size > 0))
     )
-      bookEvents.push(mergeEvents(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
+      bookEvents.push(mergeEvents(book, { happened, periodEvents, at: t, begin, end, growth: gross[t]! }));
   }
   return bookEvents;
 }
@@ -111,29 +111,29 @@ function mapEvents(book: Book, positions: Int32Array, gross: Float64Array): Book
 interface EventSpan {
   readonly happened: readonly BookEvent[];
   /** Events of the book by position in the span; undefined for positions without an event. */
-  readonly own: readonly (BookEvent | undefined)[];
+  readonly periodEvents: readonly (BookEvent | undefined)[];
   readonly at: number;
   readonly begin: number;
   readonly end: number;
   readonly growth: number;
 }
 
-function mergeEvents(book: Book, { happened, own, at, begin, end, growth }: EventSpan): BookEvent {
+function mergeEvents(book: Book, { happened, periodEvents, at, begin, end, growth }: EventSpan): BookEvent {
   const width = book.columns.length;
   const readRow = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
   const earned = readRow(begin).slice();
-  const moved = groupTransfersBySession(book, begin, end);
-  let grown = 1;
-  own.forEach((event, k) => {
+  const transfersBySession = groupTransfersBySession(book, begin, end);
+  let growthSoFar = 1;
+  periodEvents.forEach((event, k) => {
     const p = begin + 1 + k;
     const drifted = event?.before ?? readRow(p);
     const factor = readDrift(book)[p]!;
-    for (let i = 0; i < width; i++) earned[i]! += grown * (drifted[i]! * factor - readRow(p - 1)[i]!);
-    for (const { slot, earnings } of moved.get(p) ?? []) earned[slot]! += grown * earnings;
-    grown *= book.gross[p]!;
+    for (let i = 0; i < width; i++) earned[i]! += growthSoFar * (drifted[i]! * factor - readRow(p - 1)[i]!);
+    for (const { slot, earnings } of transfersBySession.get(p) ?? []) earned[slot]! += growthSoFar * earnings;
+    growthSoFar *= book.gross[p]!;
   });
   const valueBefore = book.value[end]!;
-  const computeScale = ({ valueBefore: then }: BookEvent): number => then / valueBefore;
+  const computeScale = ({ valueBefore: eventValue }: BookEvent): number => eventValue / valueBefore;
   return {
     at,
     rebalanced: happened.some(({ rebalanced }) => rebalanced),
@@ -168,10 +168,10 @@ function groupTransfersBySession(book: Book, begin: number, end: number): Readon
   if (transfers === undefined) return bySession;
   const { at, slot, dividends, moved } = transfers;
   for (let i = findFirstAtLeast(at, begin + 1); i < at.length && at[i]! <= end; i++) {
-    const own = { slot: slot[i]!, earnings: dividends[i]! + moved[i]! };
+    const transfer = { slot: slot[i]!, earnings: dividends[i]! + moved[i]! };
     const otherTransfers = bySession.get(at[i]!);
-    if (otherTransfers) otherTransfers.push(own);
-    else bySession.set(at[i]!, [own]);
+    if (otherTransfers) otherTransfers.push(transfer);
+    else bySession.set(at[i]!, [transfer]);
   }
   return bySession;
 }
@@ -181,20 +181,20 @@ function groupTransfersBySession(book: Book, begin: number, end: number): Readon
  * the span's event.
  */
 function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int32Array): Transfers {
-  const kept = { at: [] as number[], i: [] as number[] };
+  const keptTransfers = { at: [] as number[], i: [] as number[] };
   for (let t = 1; t < positions.length; t++) {
     const p = positions[t]!;
     if (positions[t - 1] !== p - 1) continue;
     for (let i = findFirstAtLeast(at, p); i < at.length && at[i] === p; i++) {
-      kept.at.push(t);
-      kept.i.push(i);
+      keptTransfers.at.push(t);
+      keptTransfers.i.push(i);
     }
   }
   return {
-    at: Int32Array.from(kept.at),
-    slot: Int32Array.from(kept.i, (i) => slot[i]!),
-    dividends: Float64Array.from(kept.i, (i) => dividends[i]!),
-    moved: Float64Array.from(kept.i, (i) => moved[i]!),
+    at: Int32Array.from(keptTransfers.at),
+    slot: Int32Array.from(keptTransfers.i, (i) => slot[i]!),
+    dividends: Float64Array.from(keptTransfers.i, (i) => dividends[i]!),
+    moved: Float64Array.from(keptTransfers.i, (i) => moved[i]!),
     ...NO_COUNT_CHANGES,
   };
 }
@@ -204,9 +204,9 @@ function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int3
  * `gross`.
  */
 function mapDrift(drift: Float64Array, { positions, gross, events }: MappedBook): Float64Array {
-  const placed = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
-  for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) placed[at] = gross[at]!;
-  return placed;
+  const drifts = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
+  for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) drifts[at] = gross[at]!;
+  return drifts;
 }
 
 /** Returns the return components of an overlay over each span. */
@@ -235,8 +235,8 @@ function mapOrder(order: UnfilledOrder, placedAt: (position: number) => number):
   return { ...order, at: placedAt(at), filledAt: placeLater(filledAt), replacedAt: placeLater(replacedAt) };
 }
 
-function mapGaps(gaps: readonly Gap[], placed: (session: number) => number, to: number): Gap[] {
+function mapGaps(gaps: readonly Gap[], positionOf: (session: number) => number, to: number): Gap[] {
   return gaps
-    .map(({ session, column }) => ({ session: placed(session), column }))
+    .map(({ session, column }) => ({ session: positionOf(session), column }))
     .filter(({ session }) => session <= to);
 }

@@ -21,7 +21,7 @@ export interface FrozenSlotsInput {
   /** Slots with a holding or a target. */
   readonly slots: Int32Array;
   readonly before: Float64Array;
-  readonly asked: Float64Array;
+  readonly targetWeights: Float64Array;
 }
 
 /**
@@ -35,7 +35,14 @@ function findPriceAgeMax({ fills, treatment: dated, sm }: FrozenSlotsInput['inpu
 }
 
 /** Returns the slots that are not traded: without a price, or close enough to the target. */
-export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenSlotsInput): FrozenSlots {
+export function findFrozenSlots({
+  input,
+  columns,
+  session,
+  slots,
+  before,
+  targetWeights,
+}: FrozenSlotsInput): FrozenSlots {
   const { sm, from } = input;
   const oldest = findPriceAgeMax(input, session);
   const tolerance = session === from ? undefined : input.tolerance;
@@ -47,7 +54,7 @@ export function findFrozenSlots({ input, columns, session, slots, before, asked 
     const slot = slots[k]!;
     const column = columns[slot]!;
     const hasBar = sm.lastBar[readPanelRow(sm, session) + column] === session;
-    const distance = Math.abs(asked[slot]! - before[slot]!);
+    const distance = Math.abs(targetWeights[slot]! - before[slot]!);
     if (oldest < Infinity && !hasBar && !sm.isPriceable(session, column, oldest)) {
       frozen.add(slot);
       unpriced.add(slot);
@@ -63,10 +70,10 @@ interface OpenOrderInput {
   readonly session: number;
   readonly slot: number;
   readonly target: number;
-  readonly held: number;
+  readonly heldWeight: number;
 }
 
-export function openOrder(state: BookState, { session, slot, target, held }: OpenOrderInput): void {
+export function openOrder(state: BookState, { session, slot, target, heldWeight }: OpenOrderInput): void {
   const { input, sm, columns, value } = state;
   const position = session - input.from;
   const column = columns[slot]!;
@@ -75,9 +82,9 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
     at: position,
     slot,
     target,
-    held,
-    side: target > held ? 'buy' : 'sell',
-    notional: Math.abs(target - held) * value[position]!,
+    held: heldWeight,
+    side: target > heldWeight ? 'buy' : 'sell',
+    notional: Math.abs(target - heldWeight) * value[position]!,
     reason: sm.hasEnded(session, column) ? 'delisted' : bar < 0 ? 'no_price' : 'stale_price',
     filledAt: null,
     replacedAt: null,

@@ -35,9 +35,9 @@ export function createBookRounding(
  * @param exact divisor after the adjustments before the session's growth
  */
 export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
-  const kept = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) });
-  if (kept !== exact) state.carry *= exact / kept;
-  return kept;
+  const roundedDivisor = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) });
+  if (roundedDivisor !== exact) state.carry *= exact / roundedDivisor;
+  return roundedDivisor;
 }
 
 /** Applies the rounding of the divisor at the previous close to the level. */
@@ -53,10 +53,10 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const position = session - input.from;
   const exact = divisor[position]!;
-  const kept = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) + 1 });
-  divisor[position] = kept;
-  exactDivisor[position] = exact / kept;
-  state.roundedBy = exact / kept;
+  const roundedDivisor = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) + 1 });
+  divisor[position] = roundedDivisor;
+  exactDivisor[position] = exact / roundedDivisor;
+  state.roundedBy = exact / roundedDivisor;
 }
 
 /**
@@ -70,8 +70,8 @@ function computeContinuousDivisor(
 ): number {
   const decimals = findRounding(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
-  const kept = roundHalfAwayFromZero(Number(exact.toPrecision(CORRECT_DIGITS)), decimals);
-  if (kept > 0) return kept;
+  const rounded = roundHalfAwayFromZero(Number(exact.toPrecision(CORRECT_DIGITS)), decimals);
+  if (rounded > 0) return rounded;
   throw new Refusal(
     'NUMERIC_FAILURE',
     `${input.title} has the divisor ${exact.toPrecision(3)} on ${formatDay(sm.sessions[session]!)}, which is 0 with ${decimals} decimals; set base_market_value to get a larger divisor.`,
@@ -101,7 +101,7 @@ export function roundShares(state: BookState, session: number): void {
   const row = findRowOffset(state, session);
   const money = reinvested.levels.price[position]! * divisor[position]!;
   let sum = cash[position]!;
-  for (const slot of state.held.slice(0, state.count)) {
+  for (const slot of state.heldSlots.slice(0, state.count)) {
     const column = columns[slot]!;
     const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
     const weight = weights[row + slot]! * computeRoundingFactor((weights[row + slot]! * money) / price, decimals);
@@ -111,7 +111,7 @@ export function roundShares(state: BookState, session: number): void {
   }
   if (sum === 1) return;
   assertHasHoldings(state, session, sum);
-  for (let k = 0; k < state.count; k++) weights[row + state.held[k]!]! /= sum;
+  for (let k = 0; k < state.count; k++) weights[row + state.heldSlots[k]!]! /= sum;
   cash[position]! /= sum;
   divisor[position]! *= sum;
 }

@@ -15,15 +15,15 @@ export interface BookSecuritiesInput {
 export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {
   const reached = new Uint8Array(sm.securityCount);
   for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
-  let grew = true;
-  while (grew) {
-    grew = false;
+  let hasGrown = true;
+  while (hasGrown) {
+    hasGrown = false;
     for (const { session, column, action } of sm.actions.related) {
       if (session < from || session > to || !reached[column]) continue;
       const related = sm.columnOf(action.related!);
       if (related < 0 || reached[related]) continue;
       reached[related] = 1;
-      grew = true;
+      hasGrown = true;
     }
   }
   const columns: number[] = [];

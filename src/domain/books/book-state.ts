@@ -61,7 +61,7 @@ export interface BookState extends EventTerms {
   /** Orders of the latest rebalance that are waiting for a price bar. */
   waiting: Order[];
   /** Held slots, ascending, in the first `count` positions. */
-  readonly held: Int32Array;
+  readonly heldSlots: Int32Array;
   /** 1 for held slots, [H]. */
   readonly isHeld: Uint8Array;
   count: number;
@@ -76,7 +76,7 @@ export interface BookState extends EventTerms {
    * Target weights, held weights, and slots with either, while targets are applied. Reused between rebalances to save
    * memory, [H].
    */
-  readonly asked: Float64Array;
+  readonly targetWeights: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
   /** Value and cash at the start of the holding period, and growth of the value since (`path`). */
@@ -153,7 +153,7 @@ export function listPending(state: BookState): PendingSecurities {
 export function createBookEnd(state: BookState, session: number): BookEnd {
   const {
     columns,
-    held,
+    heldSlots,
     count,
     units,
     weights,
@@ -176,8 +176,8 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
   const heldNow = new Int32Array(count);
   const weightsNow = new Float64Array(count);
   for (let k = 0; k < count; k++) {
-    heldNow[k] = columns[held[k]!]!;
-    weightsNow[k] = weights[row + held[k]!]!;
+    heldNow[k] = columns[heldSlots[k]!]!;
+    weightsNow[k] = weights[row + heldSlots[k]!]!;
   }
   return {
     held: heldNow,
@@ -230,29 +230,29 @@ export function clearRow(state: BookState, session: number): void {
 
 /** Writes the weights of a session, computed from the units. */
 export function writeRow(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
+  const { input, index, sm, units, heldColumns, heldSlots, count, weights, columns, path } = state;
   if (state.rowSession === session) return;
   state.rowSession = session;
   const from = readPanelRow(sm, session);
   const row = findRowOffset(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   if (state.isOneRun) {
-    const to = row + held[0]!;
+    const to = row + heldSlots[0]!;
     const position = from + heldColumns[0]!;
     for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[position + k]!) / path;
   } else {
-    for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+    for (let k = 0; k < count; k++) weights[row + heldSlots[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
   }
 }
 
 /** Starts a holding period: the holdings after this close become units of the value index. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
+  const { input, index, sm, units, heldColumns, heldSlots, places, count, weights, columns, value, cash } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
   for (let k = 0; k < count; k++) {
-    const slot = held[k]!;
+    const slot = heldSlots[k]!;
     const column = columns[slot]!;
     heldColumns[k] = column;
     places[slot] = k;
@@ -281,31 +281,31 @@ export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
 
 /** Appends a slot to the held slots. */
 export function appendSlot(state: BookState, slot: number): void {
-  state.held[state.count++] = slot;
+  state.heldSlots[state.count++] = slot;
   state.isHeld[slot] = 1;
   state.everHeld[slot] = 1;
 }
 
 export function holdSecurity(state: BookState, slot: number): void {
   if (state.isHeld[slot] === 1) return;
-  const { held, shareCounts } = state;
+  const { heldSlots, shareCounts } = state;
   if (shareCounts !== null) shareCounts.isSettled = false;
   let k = state.count;
-  while (k > 0 && held[k - 1]! > slot) k--;
-  held.copyWithin(k + 1, k, state.count);
-  held[k] = slot;
+  while (k > 0 && heldSlots[k - 1]! > slot) k--;
+  heldSlots.copyWithin(k + 1, k, state.count);
+  heldSlots[k] = slot;
   state.count++;
   state.isHeld[slot] = 1;
   state.everHeld[slot] = 1;
 }
 
 export function dropSecurity(state: BookState, slot: number, row: number): void {
-  const { held, weights } = state;
+  const { heldSlots, weights } = state;
   weights[row + slot] = 0;
   clearCounts(state, slot);
   if (state.isHeld[slot] === 0) return;
-  const k = held.subarray(0, state.count).indexOf(slot);
-  held.copyWithin(k, k + 1, state.count);
+  const k = heldSlots.subarray(0, state.count).indexOf(slot);
+  heldSlots.copyWithin(k, k + 1, state.count);
   state.count--;
   state.isHeld[slot] = 0;
 }

@@ -38,26 +38,26 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
   };
   const state: WatchState = { rule: null, open: new Set(), calledUntil: first };
   let stored: StoredBook | null = null;
-  let at = first - 1;
+  let session = first - 1;
   let position = 0;
-  while (at < last) {
-    tick?.((at - first + 1) / (last - first + 1));
+  while (session < last) {
+    tick?.((session - first + 1) / (last - first + 1));
     const next = due[position];
     // decisions are made in session order, because each uses the state of the previous decision
-    if (next !== undefined && next.decision <= at + 1) {
+    if (next !== undefined && next.decision <= session + 1) {
       decideAndRecord(next);
       position++;
       continue;
     }
-    const { sm, text, ends } = findTextAt(composer, input, at + 1);
-    const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
+    const { sm, text, ends } = findTextAt(composer, input, session + 1);
+    const to = Math.min(session + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;
-    const span: Span = { stored, at, to, known: compositions, decide: decideAndRecord, sm, text };
+    const span: Span = { stored, at: session, to, known: compositions, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
     stored = updateStoredBook(stored, book);
-    at = to;
+    session = to;
   }
   return { list: compositions, findings, ...(state.called === undefined ? {} : { called: state.called }) };
 }

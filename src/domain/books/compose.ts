@@ -100,8 +100,12 @@ function decideAll(
   const findings: Finding[] = [];
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
-    const { composition, findings: told } = decideRebalanceOn(composer, { indexId, rebalance, known: compositions });
-    findings.push(...told);
+    const { composition, findings: decisionFindings } = decideRebalanceOn(composer, {
+      indexId,
+      rebalance,
+      known: compositions,
+    });
+    findings.push(...decisionFindings);
     if (composition === undefined) return;
     addComposition(list, composition);
     addComposition(compositions, composition);

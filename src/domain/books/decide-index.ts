@@ -86,11 +86,14 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
   if (decision.kind === 'decided') {
     assertHasHoldings(seat.composer.market(indexId), decision.columns, sm);
     const index = createTakingIndex(composer, input);
-    const whole = applyDecision(...createReviewTerms(index, review, rebalance), decision);
-    if (whole) {
+    const reviewed = applyDecision(...createReviewTerms(index, review, rebalance), decision);
+    if (reviewed) {
       const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
-      const composition = addReviews(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
+      const composition = addReviews(
+        input,
+        isPhased ? beginPhase(index, rebalance, { before, whole: reviewed }) : reviewed,
+      );
       const findings = addRebalanceDate(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, composition)] };
     }
@@ -159,8 +162,8 @@ export function addComposition(list: Composition[], composition: Composition): v
  */
 function assertHasHoldings(sessionMarket: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
   if (columns.length === 0 || columns.at(-1)! < securityCount) return;
-  const gone = columns.find((column) => column >= securityCount)!; // columns ascend
-  const identifier = sessionMarket.identifiers[gone]!;
+  const missingColumn = columns.find((column) => column >= securityCount)!; // columns ascend
+  const identifier = sessionMarket.identifiers[missingColumn]!;
   const message = `The security ${identifier} was selected from the data known at that time, but the data of the run does not contain it.`;
   throw new Refusal('NO_DATA_KNOWN', message, { identifier });
 }

@@ -122,22 +122,22 @@ function readTarget({
  */
 function addFactors(
   decided: DecidedComposition,
-  { columns, weights: held, uncapped: raw }: CurrentConstituents,
+  { columns, weights: cappedWeights, uncapped: raw }: CurrentConstituents,
 ): DecidedComposition {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
   const values = Float64Array.from(columns, (column) => valueOf.get(column) ?? Number.NaN);
-  const isCapped = !isEqual(held, raw);
-  const factored = isCapped ? values.map((value, k) => (value * held[k]!) / raw[k]!) : values;
-  const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => held[k]!);
-  const weights = normaliseWeights(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
+  const isCapped = !isEqual(cappedWeights, raw);
+  const factored = isCapped ? values.map((value, k) => (value * cappedWeights[k]!) / raw[k]!) : values;
+  const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => cappedWeights[k]!);
+  const weights = normaliseWeights(factored.map((value, k) => (value === value ? value : scale * cappedWeights[k]!)));
   const uncapped = normaliseWeights(values.map((value, k) => (value === value ? value : weights[k]!)));
   const redistributed = sumMovedWeight(uncapped, weights);
   return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
 }
 
 /** Sums a function over the positions whose value is not NaN. */
-function sumOver(values: Float64Array, of: (position: number) => number): number {
-  return values.reduce((sum, value, k) => (value === value ? sum + of(k) : sum), 0);
+function sumOver(values: Float64Array, compute: (position: number) => number): number {
+  return values.reduce((sum, value, k) => (value === value ? sum + compute(k) : sum), 0);
 }
 
 function normaliseWeights(values: Float64Array): Float64Array {

@@ -146,13 +146,15 @@ export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[
  * kept close begins the phase. A rebalance ends the phase of the previous rebalance.
  */
 function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
-  const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
+  const phaseCloses: (DueRebalance & { readonly phase: PhaseClose })[] = [];
   for (const one of due) {
-    const before = kept.at(-1);
-    if (before?.session !== one.session) kept.push(one);
-    else kept[kept.length - 1] = before.phase.start === one.phase.start ? { ...before, phase: one.phase } : one;
+    const before = phaseCloses.at(-1);
+    if (before?.session !== one.session) phaseCloses.push(one);
+    else
+      phaseCloses[phaseCloses.length - 1] =
+        before.phase.start === one.phase.start ? { ...before, phase: one.phase } : one;
   }
-  return kept;
+  return phaseCloses;
 }
 
 /**
@@ -167,8 +169,8 @@ function placeRebalance(
   const { sessions } = sm;
   const position = findPricedSession(sm, findLastAtMost(sessions, session), first);
   const decided = Math.min(findLastAtMost(sessions, decision), position);
-  const reaches = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
-  if (!reaches) return { date, also, session: position, decision: position, announced: null };
+  const isReached = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
+  if (!isReached) return { date, also, session: position, decision: position, announced: null };
   const priced = Math.max(decided, Math.min(findLastAtMost(sessions, pricing), position));
   return {
     date,

@@ -45,11 +45,11 @@ export function findUniverse(
   const document = composer.document(indexId);
   if (isOverlayDocument(document)) {
     const day = composer.market(indexId).sessions[session]!;
-    const beneath = listSources(document).flatMap((id) => {
-      const known = findLastAtMost(composer.market(id).sessions, day);
-      return known < 0 ? [] : [...composer.universe(id, known)];
+    const underlyingColumns = listSources(document).flatMap((id) => {
+      const lastSession = findLastAtMost(composer.market(id).sessions, day);
+      return lastSession < 0 ? [] : [...composer.universe(id, lastSession)];
     });
-    return Int32Array.from(new Set(beneath)).toSorted();
+    return Int32Array.from(new Set(underlyingColumns)).toSorted();
   }
   const sm = composer.market(indexId);
   const staleMax = readPriceSessions(composer.treatment(indexId));

@@ -32,24 +32,24 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
-  for (let at = resume ? 1 : 0; at < length; at++) {
-    const drifted = at === 0 ? initialValue : periodValue * like.path[at + shift]!;
-    value[at] = drifted;
+  for (let t = resume ? 1 : 0; t < length; t++) {
+    const drifted = t === 0 ? initialValue : periodValue * like.path[t + shift]!;
+    value[t] = drifted;
     const event =
-      at === 0
+      t === 0
         ? createOpeningEvent(names, initialValue)
-        : like.events[next]?.at === at + shift
-          ? { ...like.events[next++]!, at, valueBefore: drifted }
+        : like.events[next]?.at === t + shift
+          ? { ...like.events[next++]!, at: t, valueBefore: drifted }
           : undefined;
     if (event) {
-      const retained = payForEvent({ ...paying, event, after: weights.subarray(at * names, (at + 1) * names) });
+      const retained = payForEvent({ ...paying, event, after: weights.subarray(t * names, (t + 1) * names) });
       if (retained === undefined) return undefined;
-      if (retained !== 1 && !event.rebalanced && mayWaitForPrice(from + at)) return undefined;
-      value[at] = drifted * retained;
-      costs[at] = drifted - value[at]!;
+      if (retained !== 1 && !event.rebalanced && mayWaitForPrice(from + t)) return undefined;
+      value[t] = drifted * retained;
+      costs[t] = drifted - value[t]!;
       events.push(event);
     }
-    if (at === 0 || like.begins[at + shift] === 1) periodValue = value[at]!;
+    if (t === 0 || like.begins[t + shift] === 1) periodValue = value[t]!;
   }
   return {
     sm,
@@ -136,7 +136,7 @@ function payForEvent(payment: Payment): number | undefined {
     session: input.from + event.at,
     slots,
     before: held,
-    asked: after,
+    targetWeights: after,
   });
   if (frozen.size > 0) return undefined;
   const { retained } = tradeToTargets({ before: held, targets: after, slots, frozen, costRate });
@@ -192,9 +192,9 @@ function createAwaitedTest(input: BookInput, columns: Int32Array): (session: num
 
 /** Returns, by slot, 1 for a weight at some close or before an event, [H]. */
 function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
-  const held = new Uint8Array(names);
+  const isHeld = new Uint8Array(names);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {
-    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) held[i % names] = 1;
+    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) isHeld[i % names] = 1;
   }
-  return held;
+  return isHeld;
 }

@@ -78,8 +78,13 @@ export function simulateIndexBook(input: IndexBookInput): Book {
   const { sm } = compositions;
   const simulateSource = (source: Compositions): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
-    const held = variant ?? findHeldLevel(compositions, source);
-    const ownBook = simulateIndexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
+    const heldVariant = variant ?? findHeldLevel(compositions, source);
+    const ownBook = simulateIndexBook({
+      compositions: source,
+      to: last,
+      isBrief,
+      ...(heldVariant ? { variant: heldVariant } : {}),
+    });
     return source.sm === sm ? ownBook : alignBook(ownBook, sm, { to });
   };
   return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf: simulateSource });
@@ -172,15 +177,15 @@ export function listHoldings(
   session: number,
 ): { readonly columns: Int32Array; readonly weights: Float64Array } {
   const row = (session - from) * columns.length;
-  const held = { columns: new Int32Array(columns.length), weights: new Float64Array(columns.length) };
+  const holdings = { columns: new Int32Array(columns.length), weights: new Float64Array(columns.length) };
   let count = 0;
   for (let slot = 0; slot < columns.length; slot++) {
     const weight = weights[row + slot]!;
     if (weight === 0) continue;
-    held.columns[count] = columns[slot]!;
-    held.weights[count++] = weight;
+    holdings.columns[count] = columns[slot]!;
+    holdings.weights[count++] = weight;
   }
-  return { columns: held.columns.slice(0, count), weights: held.weights.slice(0, count) };
+  return { columns: holdings.columns.slice(0, count), weights: holdings.weights.slice(0, count) };
 }
 
 /**
@@ -189,28 +194,28 @@ export function listHoldings(
  */
 export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
   const position = session - book.from;
-  const held = { ...listHoldings(book, session), cash: book.cash[position]! };
+  const holdings = { ...listHoldings(book, session), cash: book.cash[position]! };
   const waiting = book.unfilled.filter(
     (order) =>
       order.side === 'buy' &&
       order.at <= position &&
       !(isPast(order.filledAt, position) || isPast(order.replacedAt, position)),
   );
-  if (waiting.length === 0) return held;
+  if (waiting.length === 0) return holdings;
   const toShare = ({ notional }: { readonly notional: number }): number => notional / book.value[position]!;
   const scale = Math.min(1, book.cash[position]! / waiting.reduce((sum, order) => sum + toShare(order), 0));
-  const asked = new Map(Array.from(held.columns, (column, k) => [column, held.weights[k]!]));
+  const weightByColumn = new Map(Array.from(holdings.columns, (column, k) => [column, holdings.weights[k]!]));
   for (const order of waiting) {
     const column = book.columns[order.slot]!;
-    asked.set(column, (asked.get(column) ?? 0) + scale * toShare(order));
+    weightByColumn.set(column, (weightByColumn.get(column) ?? 0) + scale * toShare(order));
   }
-  const entries = [...asked].toSorted(([a], [b]) => a - b);
+  const entries = [...weightByColumn].toSorted(([a], [b]) => a - b);
   return {
     columns: Int32Array.from(entries, ([column]) => column),
     weights: Float64Array.from(entries, ([, weight]) => weight),
   };
 }
 
-function isPast(position: number | null, at: number): boolean {
-  return position !== null && position <= at;
+function isPast(position: number | null, current: number): boolean {
+  return position !== null && position <= current;
 }

@@ -26,12 +26,12 @@ export type IndexSharesReader = (composition: Composition) => IndexShares;
  * at the effective close.
  */
 export function createIndexShares(book: Book, currency: string): IndexSharesReader {
-  const known = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
-  sharesCache.set(book, known);
+  const sharesByComposition = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
+  sharesCache.set(book, sharesByComposition);
   const sharesOf = countShares(book, currency);
   return (composition) => {
-    const shares = known.get(composition) ?? sharesOf(composition);
-    known.set(composition, shares);
+    const shares = sharesByComposition.get(composition) ?? sharesOf(composition);
+    sharesByComposition.set(composition, shares);
     return shares;
   };
 }
@@ -55,9 +55,9 @@ function countShares(book: Book, currency: string): IndexSharesReader {
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
     const floats = createFloatShareReader(sm, session);
-    const factors = shares.map((held, k) => {
+    const factors = shares.map((shareCount, k) => {
       const count = floats(columns[k]!);
-      return count > 0 ? held / count : 0;
+      return count > 0 ? shareCount / count : 0;
     });
     return { ...decided, shares, factors };
   };
@@ -106,11 +106,13 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
   const float = fields.get('FREE_FLOAT');
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (column) => {
-    const own = findLatest(float, column);
+    const ownFloat = findLatest(float, column);
     const stated = isStated
       ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
-    return findLatest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
+    return (
+      findLatest(outstanding, column) * (ownFloat === ownFloat ? ownFloat : typeof stated === 'number' ? stated : 1)
+    );
   };
 }
 
@@ -138,8 +140,8 @@ export function readSharesOutstanding(
     const column = columnOf.get(identifier);
     const shares = column === undefined ? Number.NaN : findLatest(outstanding, column);
     if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
-    const own = findLatest(float, column);
+    const ownFloat = findLatest(float, column);
     const stated = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
-    return { shares, float: own === own ? own : typeof stated === 'number' ? stated : 1 };
+    return { shares, float: ownFloat === ownFloat ? ownFloat : typeof stated === 'number' ? stated : 1 };
   };
 }

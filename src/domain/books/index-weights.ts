@@ -9,10 +9,10 @@ import type { Composer } from './compositions.js';
 export function createIndexWeights(
   composer: Composer,
   indexId: string,
-): (asked: string, session: number) => IndexWeights | null {
-  return (asked, session) => {
+): (requestedId: string, session: number) => IndexWeights | null {
+  return (requestedId, session) => {
     const day = composer.market(indexId).sessions[session]!;
-    const known = findLastAtMost(composer.market(asked).sessions, day);
-    return composer.decidedOn(asked, known) ?? null;
+    const latestSession = findLastAtMost(composer.market(requestedId).sessions, day);
+    return composer.decidedOn(requestedId, latestSession) ?? null;
   };
 }

@@ -50,18 +50,18 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   const under = createWatches(composer, input);
   const watch = under[0]!; // every index has a first version
   const { due, known, last, tick } = watch;
-  let standing: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
+  let watchedBooks: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
-  while (standing.at < last) {
-    tick?.((standing.at - input.first + 1) / (last - input.first + 1));
+  while (watchedBooks.at < last) {
+    tick?.((watchedBooks.at - input.first + 1) / (last - input.first + 1));
     const next = due[position];
-    if (next !== undefined && next.decision <= standing.at + 1) {
-      decideRebalance(under[next.amendment ?? 0]!, next, standing);
+    if (next !== undefined && next.decision <= watchedBooks.at + 1) {
+      decideRebalance(under[next.amendment ?? 0]!, next, watchedBooks);
       position++;
       continue;
     }
-    const to = Math.min(standing.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
-    standing = searchSpan(under, standing, to);
+    const to = Math.min(watchedBooks.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
+    watchedBooks = searchSpan(under, watchedBooks, to);
   }
   return { list: known, findings: watch.findings };
 }
@@ -78,18 +78,18 @@ interface WatchedTextInput extends WatchInput, Pick<MemberWatch, 'known' | 'find
   readonly text: IndexText;
 }
 
-export function createWatch(whole: Composer, { text, ...input }: WatchedTextInput): MemberWatch {
+export function createWatch(wholeComposer: Composer, { text, ...input }: WatchedTextInput): MemberWatch {
   const { document, position } = text;
-  const composer = whole.under(input.indexId, position);
+  const composer = wholeComposer.under(input.indexId, position);
   const sm = composer.market(input.indexId);
   const { events = EventsSpec.parse({}) } = document;
-  const { pool } = whole.decider(input.indexId, { amendment: position });
+  const { pool } = wholeComposer.decider(input.indexId, { amendment: position });
   if (pool === undefined) throw new Error(`${input.indexId} changes at reviews alone`);
   const { fast_exit: exit, fast_entry: entry } = events;
   const span = { first: input.first, after: input.first, last: input.last };
   return {
     ...input,
-    whole,
+    whole: wholeComposer,
     composer,
     document,
     events,
@@ -122,15 +122,15 @@ function groupNewSecurities(
   return results;
 }
 
-function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, standing: WatchedBooks): void {
+function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, watchedBooks: WatchedBooks): void {
   const { composer, indexId, known, findings } = watch;
   const { decision: session } = rebalance;
   const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
-  if (keepsMembers && standing.at + 1 === session && known.length > 0) {
+  if (keepsMembers && watchedBooks.at + 1 === session && known.length > 0) {
     // Constituents that left at the close of the reference date are replaced before weights are computed.
     const composition = replaceLeavers(watch, {
-      standing,
-      book: simulateWatchedBook(watch, standing, session),
+      standing: watchedBooks,
+      book: simulateWatchedBook(watch, watchedBooks, session),
       session,
     });
     if (composition !== undefined) insertComposition(known, composition);
@@ -147,23 +147,23 @@ function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, standing: 
 export function refillIndex(watch: MemberWatch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
-  const wanted = (targets?.columns.length ?? 0) - columns.length;
-  if (targets === undefined || events.replacement === 'none' || wanted <= 0 || composition.transition)
+  const missingCount = (targets?.columns.length ?? 0) - columns.length;
+  if (targets === undefined || events.replacement === 'none' || missingCount <= 0 || composition.transition)
     return composition;
   const departedConstituents = Array.from(targets.columns, (column, k): DepartedConstituent => ({
     column,
     weight: targets.weights[k]!,
   }))
     .filter(({ column }) => !columns.includes(column))
-    .slice(0, wanted);
+    .slice(0, missingCount);
   const result = listReplacementCandidates(
-    { composer, indexId, pool, session, staying: columns, ranking, wanted },
+    { composer, indexId, pool, session, staying: columns, ranking, wanted: missingCount },
     events,
   );
   if (result.length < departedConstituents.length)
     findings.push(warnOfMissingReplacement(sm, session, departedConstituents.slice(result.length)));
   if (result.length === 0) return composition;
-  const gone = 1 - departedConstituents.reduce((sum, { weight }) => sum + weight, 0);
+  const remainingWeight = 1 - departedConstituents.reduce((sum, { weight }) => sum + weight, 0);
   const entering = composeEntering({
     composer,
     indexId,
@@ -177,7 +177,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     leaving: [],
     entries: result.map(({ column }, k): EnteringSecurity => ({
       column,
-      replaced: departedConstituents[k]!.weight / gone,
+      replaced: departedConstituents[k]!.weight / remainingWeight,
     })),
     swaps: chooseReplacements({
       rule: events.replacement,
@@ -207,24 +207,24 @@ function insertComposition(compositions: Composition[], composition: Composition
 /**
  * Searches the sessions of a span for changes. Each change is searched on the book that includes the earlier changes.
  */
-function searchSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: number): WatchedBooks {
+function searchSpan(under: readonly MemberWatch[], watchedBooks: WatchedBooks, to: number): WatchedBooks {
   const first = under[0]!;
-  let book = simulateWatchedBook(first, standing, to);
-  for (let session = standing.at + 1; session <= to; session++) {
+  let book = simulateWatchedBook(first, watchedBooks, to);
+  for (let session = watchedBooks.at + 1; session <= to; session++) {
     const watch = under[findInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
     for (const changeOf of MEMBER_CHANGES) {
-      const composition = changeOf(watch, { standing, book, session });
+      const composition = changeOf(watch, { standing: watchedBooks, book, session });
       if (composition === undefined) continue;
       insertComposition(watch.known, composition);
-      book = simulateWatchedBook(watch, standing, to);
+      book = simulateWatchedBook(watch, watchedBooks, to);
     }
   }
-  const uncapped = isCapped(first) ? simulateWatchedBook(first, standing, to, true) : null;
+  const uncapped = isCapped(first) ? simulateWatchedBook(first, watchedBooks, to, true) : null;
   return {
     at: to,
-    book: updateStoredBook(standing.book, book),
-    uncapped: uncapped && updateStoredBook(standing.uncapped, uncapped),
-    unit: computeMarketValueUnit(first, { standing, book, session: to }),
+    book: updateStoredBook(watchedBooks.book, book),
+    uncapped: uncapped && updateStoredBook(watchedBooks.uncapped, uncapped),
+    unit: computeMarketValueUnit(first, { standing: watchedBooks, book, session: to }),
   };
 }
 
@@ -254,10 +254,10 @@ const replaceLeavers: MemberChange = (watch, watchPosition) => {
   const result = listReplacementCandidates(request, events);
   if (result.length < departedConstituents.length)
     findings.push(warnOfMissingReplacement(sm, watchPosition.session, departedConstituents.slice(result.length)));
-  const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
+  const remainingWeight = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
   const entries = result.map(({ column }, k): EnteringSecurity => ({
     column,
-    replaced: departedConstituents[k]!.weight / gone,
+    replaced: departedConstituents[k]!.weight / remainingWeight,
   }));
   if (entries.length === 0) return undefined;
   const swaps = chooseReplacements({

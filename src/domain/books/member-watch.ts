@@ -49,7 +49,7 @@ export interface WatchPosition {
 }
 
 /** Returns the change of constituents at a close; undefined if nothing changes. */
-export type MemberChange = (watch: MemberWatch, at: WatchPosition) => Composition | undefined;
+export type MemberChange = (watch: MemberWatch, position: WatchPosition) => Composition | undefined;
 
 /**
  * Returns the ratio of index market value to `worth` of the latest review's composition. The ratio is constant between
@@ -118,8 +118,13 @@ export function weighEntrants(
   };
 }
 
-export function simulateWatchedBook(watch: MemberWatch, standing: WatchedBooks, to: number, isUncapped = false): Book {
+export function simulateWatchedBook(
+  watch: MemberWatch,
+  watchedBooks: WatchedBooks,
+  to: number,
+  isUncapped = false,
+): Book {
   const { whole, indexId, known, first } = watch;
-  const stored = isUncapped ? standing.uncapped : standing.book;
-  return simulateBookUntil(whole, { indexId, first, stored, at: standing.at, to, known, isUncapped });
+  const stored = isUncapped ? watchedBooks.uncapped : watchedBooks.book;
+  return simulateBookUntil(whole, { indexId, first, stored, at: watchedBooks.at, to, known, isUncapped });
 }

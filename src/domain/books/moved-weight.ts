@@ -6,10 +6,10 @@ const ROUNDING = 1e-12;
  * rounding.
  */
 export function sumMovedWeight(raw: Float64Array, applied: Float64Array): number {
-  let moved = 0;
+  let movedWeight = 0;
   for (let i = 0; i < raw.length; i++) {
     const reduction = raw[i]! - applied[i]!;
-    if (reduction > 0) moved += reduction;
+    if (reduction > 0) movedWeight += reduction;
   }
-  return moved > ROUNDING ? moved : 0;
+  return movedWeight > ROUNDING ? movedWeight : 0;
 }

@@ -50,7 +50,7 @@ function listNextRebalances(
   const baseDay = parseValidDay(document.base_date);
   const { sessions, coverage } = calendar;
   const base = sessions[findFirstAtLeast(sessions, baseDay)];
-  const at = sessions[findFirstAtLeast(sessions, begins)];
+  const startDay = sessions[findFirstAtLeast(sessions, begins)];
   const ownNextRebalances = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
     const start = findFirstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
@@ -65,14 +65,14 @@ function listNextRebalances(
   });
   if (
     amendment?.rebalance !== true ||
-    at === undefined ||
-    at < day ||
-    ownNextRebalances.some(({ session }) => session === at)
+    startDay === undefined ||
+    startDay < day ||
+    ownNextRebalances.some(({ session }) => session === startDay)
   )
     return ownNextRebalances;
-  const position = findFirstAtLeast(sessions, at);
-  const days = listReviewDays(document.rebalance, { date: at, position }, calendar);
-  return [{ date: at, session: at, ...days }, ...ownNextRebalances];
+  const position = findFirstAtLeast(sessions, startDay);
+  const days = listReviewDays(document.rebalance, { date: startDay, position }, calendar);
+  return [{ date: startDay, session: startDay, ...days }, ...ownNextRebalances];
 }
 
 /** Returns an upcoming rebalance as if it took effect on a session, from data known on that session. */

@@ -154,12 +154,12 @@ function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
 function allocateSlotArrays(H: number) {
   return {
     everHeld: new Uint8Array(H),
-    held: new Int32Array(H),
+    heldSlots: new Int32Array(H),
     isHeld: new Uint8Array(H),
     units: new Float64Array(H),
     heldColumns: new Int32Array(H),
     places: new Int32Array(H),
-    asked: new Float64Array(H),
+    targetWeights: new Float64Array(H),
     before: new Float64Array(H),
     slots: new Int32Array(H),
   };
@@ -167,11 +167,11 @@ function allocateSlotArrays(H: number) {
 
 /** Sets the state to the end state of the resumed book. */
 function resumeState(state: BookState, { end, orders }: BookResume): void {
-  const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
+  const { input, slotOf, columns, weights, heldSlots, heldColumns, places, units, isHeld, everHeld } = state;
   state.count = end.held.length;
   for (let k = 0; k < end.held.length; k++) {
     const slot = slotOf[end.held[k]!]!;
-    held[k] = slot;
+    heldSlots[k] = slot;
     heldColumns[k] = columns[slot]!;
     places[slot] = k;
     units[k] = end.units[k]!;

@@ -26,20 +26,21 @@ export interface OverlayBookInput {
  */
 export function createOverlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
   const { overlay, sm, first: from, document } = compositions;
-  const beneath = overlay.sources.map(bookOf);
+  const underlyingBooks = overlay.sources.map(bookOf);
   const { currency } = overlay.sources[0]!.document;
   const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
   // All return variants are hedged with the currency weights of the native variant.
-  const shares = overlay.book?.overlay?.shares ?? readShares({ book: beneath[0]!, currency, codes, first: from, to });
+  const shares =
+    overlay.book?.overlay?.shares ?? readShares({ book: underlyingBooks[0]!, currency, codes, first: from, to });
   const path = computeOverlayPath(
     { sm, first: from, document: readOverlay(document), currency },
-    { beneath, shares, to },
+    { beneath: underlyingBooks, shares, to },
   );
-  const valued = findValuationCurrency(overlay.spec, beneath[0]!, currency);
+  const valued = findValuationCurrency(overlay.spec, underlyingBooks[0]!, currency);
   return createPathBook({
     path,
-    beneath,
+    beneath: underlyingBooks,
     shares,
     valued,
     sm,
@@ -51,11 +52,11 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
 }
 
 /** Returns the valuation currency of an overlay's securities; undefined if it is the currency of the overlay. */
-export function findValuationCurrency(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
+export function findValuationCurrency(spec: OverlaySpec, underlyingBook: Book, currency: string): string | undefined {
   const type = findOverlayType(spec);
   const into = type.currency(spec);
-  if (into === null) return beneath.overlay?.securitiesIn;
-  return type.converts ? undefined : readSecurityCurrency(beneath, { currency });
+  if (into === null) return underlyingBook.overlay?.securitiesIn;
+  return type.converts ? undefined : readSecurityCurrency(underlyingBook, { currency });
 }
 
 export interface PathBookInput {
@@ -126,10 +127,10 @@ interface Slots {
   readonly places: readonly Int32Array[];
 }
 
-function assignBookSlots(beneath: readonly Book[]): Slots {
-  const columns = Int32Array.from(new Set(beneath.flatMap((book) => [...book.columns]))).toSorted();
+function assignBookSlots(underlyingBooks: readonly Book[]): Slots {
+  const columns = Int32Array.from(new Set(underlyingBooks.flatMap((book) => [...book.columns]))).toSorted();
   const placeOf = new Map(Array.from(columns, (column, slot) => [column, slot]));
-  return { columns, places: beneath.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
+  return { columns, places: underlyingBooks.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
 }
 
 interface LayerInput {
@@ -209,17 +210,16 @@ function computeRows(
       counts[t]!++;
       everHeld[slot] = 1;
     }
-    const own = eventsOn.map((of) => of.get(t));
+    const layerEvents = eventsOn.map((of) => of.get(t));
     if (t === 0) {
       if (!isResumed) events.push(createOpeningEvent(width, value[0]!));
       continue;
     }
     // The weights before a close are stored, as on sessions with events, if several layers drift by different factors.
     const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
-    if (resets?.[t] === 1 || hasOwnDrifts || own.some((event) => event !== undefined))
-      events.push(
-        combineEvents({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }),
-      );
+    const isReset = resets?.[t] === 1;
+    if (isReset || hasOwnDrifts || layerEvents.some((event) => event !== undefined))
+      events.push(combineEvents({ t, layerEvents, layers, width, growth: growth[t]!, value: value[t]!, isReset }));
   }
   return { weights, cash, counts, everHeld, events };
 }
@@ -237,7 +237,7 @@ function createOpeningEvent(width: number, valueBefore: number): BookEvent {
 interface CombinedEventInput {
   readonly t: number;
   /** Events of the underlying books at session `t`, one per layer. */
-  readonly own: readonly (BookEvent | undefined)[];
+  readonly layerEvents: readonly (BookEvent | undefined)[];
   readonly layers: readonly Layer[];
   readonly width: number;
   readonly growth: number;
@@ -246,7 +246,7 @@ interface CombinedEventInput {
 }
 
 /** Returns the combined event of the underlying books on a session, as overlay weights before trades. */
-function combineEvents({ t, own, layers, width, growth, value, isReset }: CombinedEventInput): BookEvent {
+function combineEvents({ t, layerEvents, layers, width, growth, value, isReset }: CombinedEventInput): BookEvent {
   const before = new Float64Array(width);
   const merged = {
     conversions: [] as BookEvent['conversions'][number][],
@@ -255,22 +255,22 @@ function combineEvents({ t, own, layers, width, growth, value, isReset }: Combin
   };
   layers.forEach((layer, k) => {
     const { book, places, shift, exposure } = layer;
-    const event = own[k];
-    const held = (exposure[t - 1]! * computeLayerGrowth(layer, t)) / growth;
+    const event = layerEvents[k];
+    const heldPart = (exposure[t - 1]! * computeLayerGrowth(layer, t)) / growth;
     const drifted =
       event?.before ?? book.weights.subarray((t + shift) * places.length, (t + shift + 1) * places.length);
-    const part = isTrading(layer, t) ? (held * layer.drift[t + shift]!) / book.gross[t + shift]! : held;
+    const part = isTrading(layer, t) ? (heldPart * layer.drift[t + shift]!) / book.gross[t + shift]! : heldPart;
     for (let i = 0; i < places.length; i++) before[places[i]!]! += part * drifted[i]!;
     if (event === undefined) return;
-    const money = (held * value) / event.valueBefore;
+    const money = (heldPart * value) / event.valueBefore;
     for (const { slot, into, weight } of event.conversions)
-      merged.conversions.push({ slot: places[slot]!, into: places[into]!, weight: held * weight });
-    for (const { slot, change } of event.exits) merged.exits.push({ slot: places[slot]!, change: held * change });
+      merged.conversions.push({ slot: places[slot]!, into: places[into]!, weight: heldPart * weight });
+    for (const { slot, change } of event.exits) merged.exits.push({ slot: places[slot]!, change: heldPart * change });
     for (const { slot, notional } of event.fills)
       merged.fills.push({ slot: places[slot]!, notional: money * notional });
   });
-  const rebalanced = isReset || own.some((event) => event?.rebalanced === true);
-  const isUntraded = !isReset && own.every((event) => event === undefined || event.isUntraded === true);
+  const rebalanced = isReset || layerEvents.some((event) => event?.rebalanced === true);
+  const isUntraded = !isReset && layerEvents.every((event) => event === undefined || event.isUntraded === true);
   return { at: t, rebalanced, valueBefore: value, before, ...merged, ...(isUntraded ? { isUntraded } : {}) };
 }
 
@@ -304,12 +304,12 @@ function listTransfersOfLayers(layers: readonly Layer[], length: number): Pick<B
     if (transfers === undefined) return [];
     return Array.from(transfers.at, (p, i) => {
       const t = p - shift;
-      const held = t < 1 || t >= length ? 0 : exposure[t - 1]! * (exchange === null ? 1 : exchange[t]!);
+      const heldPart = t < 1 || t >= length ? 0 : exposure[t - 1]! * (exchange === null ? 1 : exchange[t]!);
       return {
         t,
         slot: places[transfers.slot[i]!]!,
-        dividends: held * transfers.dividends[i]!,
-        moved: held * transfers.moved[i]!,
+        dividends: heldPart * transfers.dividends[i]!,
+        moved: heldPart * transfers.moved[i]!,
       };
     }).filter(({ t }) => t >= 1 && t < length);
   });
@@ -332,14 +332,14 @@ function hasCash(layers: readonly Layer[]): boolean {
 /** Remainder to 1 below which it is rounding, not cash. */
 const CASH_MIN = 1e-12;
 
-function listGapsOfBooks(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
-  const seen = new Set<string>();
-  return beneath
+function listGapsOfBooks(underlyingBooks: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
+  const seenKeys = new Set<string>();
+  return underlyingBooks
     .flatMap((book) => book[which])
     .filter(({ session, column }) => {
       const key = `${session} ${column}`;
-      const isNew = session >= from && !seen.has(key);
-      seen.add(key);
+      const isNew = session >= from && !seenKeys.has(key);
+      seenKeys.add(key);
       return isNew;
     })
     .toSorted((a, b) => a.session - b.session || a.column - b.column);

@@ -54,17 +54,19 @@ export function listHeldCompositions(
   first: number | null,
 ): Composition[] {
   const { from, length, sm } = book;
-  const taken = new Map<number, Omit<Composition, 'columns' | 'weights' | 'uncapped'>>();
+  const compositionBySession = new Map<number, Omit<Composition, 'columns' | 'weights' | 'uncapped'>>();
   for (const list of lists) {
     const begin = first === null ? undefined : findInForce(list, first);
-    if (begin !== undefined) taken.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
+    if (begin !== undefined)
+      compositionBySession.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
     for (const composition of list)
       if (composition.session > from && composition.session < from + length)
-        taken.set(composition.session, composition);
+        compositionBySession.set(composition.session, composition);
   }
   for (const { at, rebalanced } of book.events)
-    if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoreWeights(sm, from + at));
-  return [...taken]
+    if (rebalanced && at > 0 && !compositionBySession.has(from + at))
+      compositionBySession.set(from + at, restoreWeights(sm, from + at));
+  return [...compositionBySession]
     .toSorted(([a], [b]) => a - b)
     .map(([session, one]) => {
       const { columns, weights } = listHoldings(book, session);

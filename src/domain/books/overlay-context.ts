@@ -46,23 +46,23 @@ export function createOverlayContext(
           `The overlay ${document.id} needs the series ${id}, which the data does not contain.`,
           id,
         );
-      const known = carryCloses(series, days);
-      const position = known.findIndex((value) => Number.isNaN(value));
+      const carriedCloses = carryCloses(series, days);
+      const position = carriedCloses.findIndex((value) => Number.isNaN(value));
       if (position >= 0)
         throw createMissingRefusal(
           `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(position)}, but the series has no such value.`,
           id,
         );
-      return readSeriesRates(series, known, days);
+      return readSeriesRates(series, carriedCloses, days);
     },
-    exchange(of = currency) {
-      const rates = readRateSeries(sm, of, document.currency)?.slice(first, to + 1);
+    exchange(quoted = currency) {
+      const rates = readRateSeries(sm, quoted, document.currency)?.slice(first, to + 1);
       const position = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
       if (rates !== undefined && position < 0) return rates;
       const refusal =
-        rates && refuseRateNotAboveZero(sm, { from: of, to: document.currency, session: first + position });
+        rates && refuseRateNotAboveZero(sm, { from: quoted, to: document.currency, session: first + position });
       if (refusal !== undefined) throw refusal;
-      const pair = createPair(of, document.currency);
+      const pair = createPair(quoted, document.currency);
       throw new Refusal(
         'FX_MISSING',
         `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${formatDate(position)}.`,
@@ -106,12 +106,12 @@ export function readShares({ book, currency, codes, first, to }: WeightedUnderly
   const { sm, from, columns, weights } = book;
   const rates = createExchangeRates(sm, currency);
   const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);
-  const of = new Map(shares.map(([code, share]) => [findMajorUnit(code), share]));
-  if (of.size === 0) return {};
+  const shareByCurrency = new Map(shares.map(([code, share]) => [findMajorUnit(code), share]));
+  if (shareByCurrency.size === 0) return {};
   for (let session = first; session <= to; session++)
     for (let slot = 0, position = (session - from) * columns.length; slot < columns.length; slot++, position++) {
       if (weights[position] === 0) continue;
-      const share = of.get(findMajorUnit(rates.currencyAt(session, columns[slot]!)));
+      const share = shareByCurrency.get(findMajorUnit(rates.currencyAt(session, columns[slot]!)));
       if (share !== undefined) share[session - first]! += weights[position]!;
     }
   return Object.fromEntries(shares);

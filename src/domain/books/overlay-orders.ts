@@ -27,16 +27,16 @@ export interface EarlierOrders {
  * Earlier orders are returned with their new outcome only.
  */
 export function listOrders(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
-  let known = 0;
+  let position = 0;
   return layers.flatMap(({ book, places, shift, exposure }) =>
-    book.unfilled.flatMap((beneath) => {
-      const order = { ...moveOrder(beneath, -shift), slot: places[beneath.slot]! };
+    book.unfilled.flatMap((underlyingOrder) => {
+      const order = { ...moveOrder(underlyingOrder, -shift), slot: places[underlyingOrder.slot]! };
       const { at, slot, filledAt, replacedAt } = order;
       if (at < -(earlier?.heldFor ?? 0)) return [];
-      if (earlier !== undefined && at <= 0) return [{ ...earlier.orders[known++]!, slot, filledAt, replacedAt }];
-      const held = exposure[at]!;
-      const notional = (held * order.notional * value[at]!) / book.value[beneath.at]!;
-      return [{ ...order, target: held * order.target, held: held * order.held, notional }];
+      if (earlier !== undefined && at <= 0) return [{ ...earlier.orders[position++]!, slot, filledAt, replacedAt }];
+      const heldPart = exposure[at]!;
+      const notional = (heldPart * order.notional * value[at]!) / book.value[underlyingOrder.at]!;
+      return [{ ...order, target: heldPart * order.target, held: heldPart * order.held, notional }];
     }),
   );
 }

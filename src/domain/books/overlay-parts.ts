@@ -8,7 +8,7 @@ export function listParts(
   path: OverlayPath,
   { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
 ): BookPart[] {
-  const own = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
+  const ownParts = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
   const inherited = layers.flatMap((layer) =>
     (layer.book.overlay?.parts ?? []).map((part) => ({
       ...part,
@@ -18,7 +18,7 @@ export function listParts(
     })),
   );
   const { exchange } = path;
-  if (exchange === null) return mergeParts([...own, ...inherited]);
+  if (exchange === null) return mergeParts([...ownParts, ...inherited]);
   const currency = path.growth.map((_, t) => {
     if (t === 0) return 0;
     return layers.reduce(
@@ -27,7 +27,7 @@ export function listParts(
     );
   });
   const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
-  return mergeParts([...own, ...converted, ...inherited]);
+  return mergeParts([...ownParts, ...converted, ...inherited]);
 }
 
 /** Merges components that occur several times, because an overlay may underlie another overlay in several ways. */

@@ -33,16 +33,16 @@ interface Segment {
  * the amendment date.
  * @cost O(T sources)
  */
-export function computeOverlayPath(overlay: OverlayOnMarket, beneath: UnderlyingIndex): OverlayPath {
+export function computeOverlayPath(overlay: OverlayOnMarket, underlying: UnderlyingIndex): OverlayPath {
   const { sm, first, document, currency } = overlay;
-  const segments = listSegments(overlay, beneath.to);
+  const segments = listSegments(overlay, underlying.to);
   let level = document.base_value;
   const paths = segments.map((segment) => {
     const terms = { sm, first: segment.first, document: { ...document, base_value: level }, currency };
-    const shares = sliceShares(beneath.shares, segment, first);
+    const shares = sliceShares(underlying.shares, segment, first);
     const path = findOverlayType(segment.spec).path(
       segment.spec,
-      createOverlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
+      createOverlayContext(terms, { beneath: underlying.beneath, shares, to: segment.to }),
     );
     level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
     return path;
@@ -57,8 +57,8 @@ function listSegments({ sm, first, document }: OverlayOnMarket, to: number): Seg
     return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];
   });
   const begins = [{ spec: document.overlay, first }, ...texts];
-  const kept = begins.filter((one, k) => k === begins.length - 1 || begins[k + 1]!.first > one.first);
-  return kept.map((one, k) => ({ ...one, to: kept[k + 1]?.first ?? to }));
+  const latestBegins = begins.filter((one, k) => k === begins.length - 1 || begins[k + 1]!.first > one.first);
+  return latestBegins.map((one, k) => ({ ...one, to: latestBegins[k + 1]?.first ?? to }));
 }
 
 /**
@@ -96,10 +96,10 @@ function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
 }
 
 function concatenateAfterFirst(before: Float64Array, after: Float64Array): Float64Array {
-  const whole = new Float64Array(before.length + after.length);
-  whole.set(before);
-  whole.set(after, before.length);
-  return whole;
+  const joined = new Float64Array(before.length + after.length);
+  joined.set(before);
+  joined.set(after, before.length);
+  return joined;
 }
 
 function concatenatePaths(before: Float64Array, after: Float64Array): Float64Array {

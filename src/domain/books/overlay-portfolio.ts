@@ -63,26 +63,26 @@ function computeStrategyPath(
   const due = new Set(rebalances);
   const length = to - from + 1;
   const growth = new Float64Array(length).fill(1);
-  const held = new Float64Array(length).fill(target);
-  held[0] = resumed?.exposure ?? target;
+  const exposures = new Float64Array(length).fill(target);
+  exposures[0] = resumed?.exposure ?? target;
   const resets = new Uint8Array(length);
   for (let t = 1; t < length; t++) {
-    const own = book.gross[from - book.from + t]!;
-    growth[t] = 1 + held[t - 1]! * (own - 1);
-    const drifted = (held[t - 1]! * own) / growth[t]!;
+    const bookGrowth = book.gross[from - book.from + t]!;
+    growth[t] = 1 + exposures[t - 1]! * (bookGrowth - 1);
+    const drifted = (exposures[t - 1]! * bookGrowth) / growth[t]!;
     const isTraded = due.has(from + t) && Math.abs(drifted - target) > (tolerance ?? 0);
     resets[t] = isTraded ? 1 : 0;
-    held[t] = isTraded ? target : drifted;
+    exposures[t] = isTraded ? target : drifted;
   }
-  return { growth, exposures: [held], exchange: null, parts: [], resets };
+  return { growth, exposures: [exposures], exchange: null, parts: [], resets };
 }
 
 /** Returns the overlay's book from a session on, scaled to the portfolio's money. */
 function createWholeBook(book: Book, { plan, from, to }: Span): Book {
   const { initial_capital: capital } = plan.request;
   const [shift, length, width] = [from - book.from, to - from + 1, book.columns.length];
-  const sliceRows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A =>
-    of.subarray(shift, shift + length) as A; // the result has the array type of the argument
+  const sliceRows = <A extends Float64Array | Int32Array | Uint8Array>(rows: A): A =>
+    rows.subarray(shift, shift + length) as A; // the result has the array type of the argument
   const value = sliceRows(book.value).map((level) => (capital * level) / book.value[shift]!);
   const weights = book.weights.subarray(shift * width, (shift + length) * width);
   const gross = sliceRows(book.gross).slice().fill(1, 0, 1);

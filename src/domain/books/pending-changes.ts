@@ -56,8 +56,12 @@ function findAnnouncedExit(composer: Composer, indexAtClose: IndexAtClose): Pend
     ...createWatchAt(composer, indexAtClose, amendment),
     exits: [toDueRebalance(sm, session, due)],
   };
-  const standing: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
-  const composition = applyFastExit(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
+  const watchedBooks: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
+  const composition = applyFastExit(watch, {
+    standing: watchedBooks,
+    book: simulateWatchedBook(watch, watchedBooks, session),
+    session,
+  });
   return composition && { effective: due.session, composition };
 }
 

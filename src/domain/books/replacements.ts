@@ -115,9 +115,9 @@ export function composeEntering(input: EnteringSecuritiesInput): Composition {
   });
   const counts = following && readCounts(following, session, columns);
   if (counts && held.counts) {
-    const { columns: known, adopted, latest } = held.counts;
+    const { columns: adoptedColumns, adopted, latest } = held.counts;
     counts.adopted.forEach((_, k) => {
-      const place = known.indexOf(columns[k]!);
+      const place = adoptedColumns.indexOf(columns[k]!);
       if (place >= 0) {
         counts.adopted[k] = adopted[place]!;
         (counts.latest as Float64Array)[k] = latest[place]!;
@@ -171,9 +171,9 @@ export function computePoolValue(
     session,
     held.filter((column) => !excluded.has(column)),
   );
-  const own = weights.filter((_, k) => !excluded.has(held[k]!));
+  const ownWeights = weights.filter((_, k) => !excluded.has(held[k]!));
   const isValued = (_: number, k: number): boolean => values[k]! > 0;
-  const weight = sumValues(own.filter(isValued));
+  const weight = sumValues(ownWeights.filter(isValued));
   return weight > 0 ? sumValues(values.filter(isValued)) / weight : null;
 }
 
@@ -199,15 +199,15 @@ function computeEnteredWeights(
           Int32Array.from(entries, ({ column }) => column),
         );
   entries.forEach(({ column, replaced }, k) => {
-    const own = values === null ? Number.NaN : values[k]! / worth!;
-    weightOf.set(column, Math.min(own > 0 ? own : replaced, most));
+    const ownWeight = values === null ? Number.NaN : values[k]! / worth!;
+    weightOf.set(column, Math.min(ownWeight > 0 ? ownWeight : replaced, most));
   });
   const all = [...weightOf].toSorted(([a], [b]) => a - b);
-  const grown = sumValues(all.map(([, weight]) => weight));
+  const weightSum = sumValues(all.map(([, weight]) => weight));
   return {
     columns: Int32Array.from(all, ([column]) => column),
-    weights: Float64Array.from(all, ([, weight]) => weight / grown),
-    grown,
+    weights: Float64Array.from(all, ([, weight]) => weight / weightSum),
+    grown: weightSum,
   };
 }
 

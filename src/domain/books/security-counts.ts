@@ -108,7 +108,7 @@ interface CountedState {
   readonly shareCounts: CountState | null;
   readonly columns: Int32Array;
   /** Held slots; only the first `count` elements are used. */
-  readonly held: Int32Array;
+  readonly heldSlots: Int32Array;
   readonly count: number;
 }
 
@@ -123,14 +123,14 @@ export function clearCounts({ shareCounts: counts }: CountedState, slot: number)
 export function selectHoldingCounts({
   shareCounts: counts,
   columns,
-  held,
+  heldSlots,
   count,
 }: CountedState): HoldingCounts | undefined {
   if (counts === null) return undefined;
   const selectHeld = (values: Float64Array): Float64Array =>
-    Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);
+    Float64Array.from({ length: count }, (_, k) => values[heldSlots[k]!]!);
   return {
-    columns: Int32Array.from({ length: count }, (_, k) => columns[held[k]!]!),
+    columns: Int32Array.from({ length: count }, (_, k) => columns[heldSlots[k]!]!),
     adopted: selectHeld(counts.adopted),
     latest: selectHeld(counts.latest),
   };

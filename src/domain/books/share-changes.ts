@@ -105,7 +105,7 @@ function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: Cou
  */
 function adoptStatedCounts(taking: CountAdoption): boolean {
   const { state, counts, session } = taking;
-  const { count, held, heldColumns } = state;
+  const { count, heldSlots, heldColumns } = state;
   const { latest, values, terms } = counts;
   const { panel } = terms.counts;
   const row = panel?.rowAt(session) ?? -1;
@@ -115,7 +115,7 @@ function adoptStatedCounts(taking: CountAdoption): boolean {
   let isSettled = true;
   for (let k = 0; k < count; k++) {
     const after = cells === null ? values[k]! : cells[row + heldColumns[k]!]!;
-    if (after === latest[held[k]!]!) continue;
+    if (after === latest[heldSlots[k]!]!) continue;
     isSettled = after > 0 && adoptCount(taking, k, after) && isSettled;
   }
   return isSettled;
@@ -126,11 +126,11 @@ function adoptStatedCounts(taking: CountAdoption): boolean {
  * @returns true if it is now the latest count in the data
  */
 function adoptCount({ state, counts, session, threshold }: CountAdoption, place: number, after: number): boolean {
-  const { held, heldColumns, today } = state;
+  const { heldSlots, heldColumns, today } = state;
   const column = heldColumns[place]!;
   // Shares that a merger issues are compared after the shares of the merged security have converted.
   if (today !== undefined && isIssuing(today.conversions, column)) return false;
-  const factor = updateCount(counts, { session, column, slot: held[place]!, after, threshold });
+  const factor = updateCount(counts, { session, column, slot: heldSlots[place]!, after, threshold });
   if (factor === 1) return true;
   const { factors } = counts;
   factors.places[factors.count] = place;

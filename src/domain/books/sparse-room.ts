@@ -20,25 +20,25 @@ export interface SparseWeightMemory {
  * produces no garbage.
  */
 export function createSparseMemory(): SparseWeightMemory {
-  let kept = new Float64Array(0);
-  let taken: Float64Array | undefined;
+  let buffer = new Float64Array(0);
+  let usedPart: Float64Array | undefined;
   return {
     take(cells) {
-      if (taken !== undefined) return new Float64Array(cells);
-      if (kept.length < cells) kept = new Float64Array(cells);
-      taken = kept.subarray(0, cells);
-      return taken;
+      if (usedPart !== undefined) return new Float64Array(cells);
+      if (buffer.length < cells) buffer = new Float64Array(cells);
+      usedPart = buffer.subarray(0, cells);
+      return usedPart;
     },
     giveBack(book, followedFrom) {
-      if (book.weights !== taken) return;
+      if (book.weights !== usedPart) return;
       clearRows(book, followedFrom - book.from);
-      taken = undefined;
+      usedPart = undefined;
     },
     drop() {
-      if (taken !== undefined) kept = new Float64Array(0);
-      taken = undefined;
+      if (usedPart !== undefined) buffer = new Float64Array(0);
+      usedPart = undefined;
     },
-    bytes: () => kept.byteLength,
+    bytes: () => buffer.byteLength,
   };
 }
 

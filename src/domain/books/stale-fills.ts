@@ -56,10 +56,10 @@ function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
 /** Returns the slots whose weight changed by more than rounding, except by exits and entries without a trade. */
 function listTradedSlots(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
   const { at, before, valueBefore } = event;
-  const held = before.slice();
-  moveWeights(held, event);
+  const heldWeights = before.slice();
+  moveWeights(heldWeights, event);
   return slots.filter((slot) => {
-    const notional = weights[at * columns.length + slot]! * value[at]! - held[slot]! * valueBefore;
+    const notional = weights[at * columns.length + slot]! * value[at]! - heldWeights[slot]! * valueBefore;
     return Math.abs(notional) > NOTIONAL_MIN * Math.abs(valueBefore);
   });
 }

@@ -110,10 +110,10 @@ function takeShares(
 
 export function alignToColumns(
   { columns, weights }: Pick<PendingShares, 'columns' | 'weights'>,
-  { columns: wanted }: Pick<PendingShares, 'columns'>,
+  { columns: pendingColumns }: Pick<PendingShares, 'columns'>,
 ): Float64Array {
   const weightOf = new Map(Array.from(columns, (column, k) => [column, weights[k]!]));
-  return Float64Array.from(wanted, (column) => weightOf.get(column) ?? 0);
+  return Float64Array.from(pendingColumns, (column) => weightOf.get(column) ?? 0);
 }
 
 /** Returns the fields that a composition takes from its decision. */

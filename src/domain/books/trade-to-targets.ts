@@ -47,10 +47,10 @@ export function tradeToTargets(input: TradeInput): TradeOutcome {
  * Trades every slot. The left side is convex and piecewise linear, so Newton's method from V ends exactly after
  * finitely many steps.
  */
-function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput): TradeOutcome {
+function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeInput): TradeOutcome {
   let invested = 0;
   for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
-  const cash = known ?? (Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested);
+  const cash = fixedCash ?? (Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested);
   if (costRate === 0) return { retained: 1, scale: 1, cash };
   let retained = 1;
   for (let step = 0; step < STEPS_MAX; step++) {
@@ -59,13 +59,13 @@ function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput)
     for (let k = 0; k < slots.length; k++) {
       const slot = slots[k]!;
       const weight = targets[slot]!;
-      const held = before[slot]!;
-      if (weight * retained > held) {
+      const heldWeight = before[slot]!;
+      if (weight * retained > heldWeight) {
         slope += weight;
-        offset += held;
+        offset += heldWeight;
       } else {
         slope -= weight;
-        offset -= held;
+        offset -= heldWeight;
       }
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);

@@ -31,10 +31,10 @@ const BISECTION_STEPS = 60;
 export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> = NO_SLOTS): UnpricedOutcome {
   const { slots, frozen, before, costRate } = input;
   const free = slots.filter((slot) => !frozen.has(slot));
-  let held = 0;
-  for (const slot of slots) held += before[slot]!;
+  let heldTotal = 0;
+  for (const slot of slots) heldTotal += before[slot]!;
   // The cost of covering short positions that left at this close may exceed the available cash.
-  const cashBefore = 1 - held < -CASH_MIN ? 1 - held : Math.max(0, 1 - held);
+  const cashBefore = 1 - heldTotal < -CASH_MIN ? 1 - heldTotal : Math.max(0, 1 - heldTotal);
   const flows: Flows = { sold: 0, bought: 0, share: 1, raised: 0 };
   const computeSpending = (retained: number): number => {
     computeFlows(input, free, { retained, cashBefore }, flows);
@@ -121,6 +121,6 @@ function computeFlows(
     else into.sold -= change;
   }
   const available = cashBefore + into.sold * (1 - costRate);
-  const wanted = into.bought * (1 + costRate);
-  into.share = wanted > available + CASH_MIN ? Math.max(0, available / wanted) : 1;
+  const requiredCash = into.bought * (1 + costRate);
+  into.share = requiredCash > available + CASH_MIN ? Math.max(0, available / requiredCash) : 1;
 }

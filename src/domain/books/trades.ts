@@ -53,7 +53,7 @@ function addTrades(trades: GrowingTrades, { value, weights, columns }: Book, eve
   const { at, before, valueBefore } = event;
   const row = at * names;
   const valueAfter = value[at]!;
-  const moved = findMovedMoney(event, names);
+  const movedMoney = findMovedMoney(event, names);
   const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
   const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
   const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
@@ -61,9 +61,9 @@ function addTrades(trades: GrowingTrades, { value, weights, columns }: Book, eve
   const filled =
     event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
   for (let slot = 0; slot < names; slot++) {
-    const given = moved === null ? 0 : moved[slot]!;
-    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
-    if (Math.abs(given) > smallest) addTrade(trades, free, { slot, notional: given });
+    const transferred = movedMoney === null ? 0 : movedMoney[slot]!;
+    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + transferred);
+    if (Math.abs(transferred) > smallest) addTrade(trades, free, { slot, notional: transferred });
     // A security may be bought to replace one that left, and sold by an earlier order on the same day.
     const fill = filled?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;

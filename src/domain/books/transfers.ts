@@ -56,9 +56,9 @@ const wholeTransfersCache = new WeakMap<Transfers, Transfers>();
 export function listTransfers(book: TransferBook): Transfers | undefined {
   const { transfers } = book;
   if (transfers === undefined || transfers.keptAt.length === 0) return transfers;
-  const known = wholeTransfersCache.get(transfers) ?? spreadTransfers(book, transfers);
-  wholeTransfersCache.set(transfers, known);
-  return known;
+  const cachedTransfers = wholeTransfersCache.get(transfers) ?? spreadTransfers(book, transfers);
+  wholeTransfersCache.set(transfers, cachedTransfers);
+  return cachedTransfers;
 }
 
 function spreadTransfers({ columns, weights }: Omit<TransferBook, 'transfers'>, transfers: Transfers): Transfers {

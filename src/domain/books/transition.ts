@@ -84,13 +84,13 @@ function keepWeights(
   { columns: staying, counts }: PhasePortfolio,
   value: number,
 ): PhasePortfolio {
-  const kept = staying.filter((column) => columns.includes(column));
-  const ofKept = counts && collectCounts(kept, [{ columns: staying, counts }]);
-  const own = Float64Array.from(kept, (column) => weights[columns.indexOf(column)]!);
-  const sum = own.reduce((total, weight) => total + weight, 0);
+  const remaining = staying.filter((column) => columns.includes(column));
+  const ofKept = counts && collectCounts(remaining, [{ columns: staying, counts }]);
+  const remainingWeights = Float64Array.from(remaining, (column) => weights[columns.indexOf(column)]!);
+  const sum = remainingWeights.reduce((total, weight) => total + weight, 0);
   return {
-    columns: kept,
-    weights: kept.length === columns.length ? own : own.map((weight) => weight / sum),
+    columns: remaining,
+    weights: remaining.length === columns.length ? remainingWeights : remainingWeights.map((weight) => weight / sum),
     value,
     ...(ofKept ? { counts: ofKept } : {}),
   };
@@ -120,14 +120,15 @@ function collectCounts(
   columns: Int32Array,
   legs: readonly Pick<PhasePortfolio, 'columns' | 'counts'>[],
 ): SecurityCounts {
-  const known = new Map<number, readonly [number, number]>();
-  for (const { columns: of, counts } of legs.toReversed())
-    of.forEach(
-      (column, k) => void known.set(column, [counts?.adopted[k] ?? Number.NaN, counts?.latest[k] ?? Number.NaN]),
+  const countsByColumn = new Map<number, readonly [number, number]>();
+  for (const { columns: legColumns, counts } of legs.toReversed())
+    legColumns.forEach(
+      (column, k) =>
+        void countsByColumn.set(column, [counts?.adopted[k] ?? Number.NaN, counts?.latest[k] ?? Number.NaN]),
     );
   return {
-    adopted: Float64Array.from(columns, (column) => known.get(column)?.[0] ?? Number.NaN),
-    latest: Float64Array.from(columns, (column) => known.get(column)?.[1] ?? Number.NaN),
+    adopted: Float64Array.from(columns, (column) => countsByColumn.get(column)?.[0] ?? Number.NaN),
+    latest: Float64Array.from(columns, (column) => countsByColumn.get(column)?.[1] ?? Number.NaN),
   };
 }
 

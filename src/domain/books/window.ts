@@ -52,26 +52,29 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
       'RANGE_TOO_SHORT',
       `The end ${formatDay(end)} is before the ${started}; a backtest needs an end after it.`,
     );
-  const asked = `${formatDay(start)} to ${formatDay(end)}`;
+  const requestedRange = `${formatDay(start)} to ${formatDay(end)}`;
   const { from, to } = calendar.coverage;
   if (end < from || start > to) {
     throw new Refusal(
       'CALENDAR_NOT_COVERED',
-      `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, no part of ${asked}.`,
+      `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, no part of ${requestedRange}.`,
     );
   }
-  const held = `The data contains prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
-  const refuseStartAfterData = () => new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
+  const coverageSentence = `The data contains prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
+  const refuseStartAfterData = () =>
+    new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}; the ${started} is after them.`);
   if (request.end === null && start > datasetEnd) throw refuseStartAfterData();
   const open = findFirstAtLeast(calendar.sessions, end + 1) - findFirstAtLeast(calendar.sessions, start);
-  if (open < SESSIONS_MIN) throw refuseShortRange(`${asked} contains ${open}`, open);
-  if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
+  if (open < SESSIONS_MIN) throw refuseShortRange(`${requestedRange} contains ${open}`, open);
+  if (end < datasetStart)
+    throw new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}; the end ${formatDay(end)} is before them.`);
   if (start > datasetEnd) throw refuseStartAfterData();
   const heldFrom = Math.max(start, datasetStart);
   const heldTo = Math.min(end, datasetEnd);
   const count = countPricedSessions(calendar, dates, { from: heldFrom, to: heldTo });
-  if (count === 0) throw new Refusal('NO_DATA_IN_RANGE', `${held}, and none on a session from ${asked}.`);
-  if (count < SESSIONS_MIN) throw refuseShortRange(`${asked} contains prices on ${count}`, count);
+  if (count === 0)
+    throw new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}, and none on a session from ${requestedRange}.`);
+  if (count < SESSIONS_MIN) throw refuseShortRange(`${requestedRange} contains prices on ${count}`, count);
   return { start, end, coverage: limitToCoverage(calendar, { start, end }) };
 }
 
@@ -88,17 +91,17 @@ export function limitToCoverage(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },
 ): CalendarCoverage | null {
-  const trimmedStart = from > start;
-  const trimmedEnd = to < end;
-  if (!trimmedStart && !trimmedEnd) return null;
+  const isStartTrimmed = from > start;
+  const isEndTrimmed = to < end;
+  if (!isStartTrimmed && !isEndTrimmed) return null;
   return {
     calendar: code,
     requestedStart: start,
     requestedEnd: end,
     coveredStart: Math.max(start, from),
     coveredEnd: Math.min(end, to),
-    trimmedStart,
-    trimmedEnd,
+    trimmedStart: isStartTrimmed,
+    trimmedEnd: isEndTrimmed,
   };
 }
 

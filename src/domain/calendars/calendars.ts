@@ -38,8 +38,8 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
   let tables: DateTables['tables'] | undefined;
 
   const findExpansion = (rules: string): Expansion => {
-    const known = expansions.get(rules);
-    if (known !== undefined) return known;
+    const cachedCalendar = expansions.get(rules);
+    if (cachedCalendar !== undefined) return cachedCalendar;
     tables ??= DateTables.parse(read('dates')).tables;
     const file = RuleFile.parse(read(createFileName(rules)));
     const families = file.extends.map((name) => FamilyFile.parse(read(`families/${name}`)));

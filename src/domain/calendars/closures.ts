@@ -51,11 +51,11 @@ interface ClosuresByCalendar {
  * returns the newest.
  */
 export function listClosures(documents: Readonly<Record<string, ClosuresByCalendar>>): RecordedClosures {
-  const found: RecordedClosures = {};
+  const latestClosures: RecordedClosures = {};
   for (const { closures = {} } of Object.values(documents))
     for (const [code, recorded] of Object.entries(closures))
-      if ((found[code]?.version ?? 0) < recorded.version) found[code] = recorded;
-  return found;
+      if ((latestClosures[code]?.version ?? 0) < recorded.version) latestClosures[code] = recorded;
+  return latestClosures;
 }
 
 /** Describes a recorded change, as in `closed: National day of mourning`. */

@@ -25,12 +25,12 @@ export function compareSessions(calendar: Calendar, reference: SessionReference)
   const to = Math.min(calendar.coverage.to, reference.to);
   const years = new Map<number, { missing: Day[]; extra: Day[] }>();
   for (let day = from; day <= to; day++) {
-    const ours = calendar.isSession(day);
-    if (ours === reference.isSession(day)) continue;
+    const isOurSession = calendar.isSession(day);
+    if (isOurSession === reference.isSession(day)) continue;
     const { year } = toCivilDate(day);
     const difference = years.get(year) ?? { missing: [], extra: [] };
     years.set(year, difference);
-    (ours ? difference.extra : difference.missing).push(day);
+    (isOurSession ? difference.extra : difference.missing).push(day);
   }
   return { code: calendar.code, from, to, years: [...years].map(([year, difference]) => ({ year, ...difference })) };
 }

@@ -26,9 +26,9 @@ export function requireCoveredRange(
   const start = Math.max(requestedStart, coverage.from);
   const end = Math.min(requestedEnd, coverage.to);
   if (start > end) {
-    const asked = `${formatDay(requestedStart)} to ${formatDay(requestedEnd)}`;
+    const requestedRange = `${formatDay(requestedStart)} to ${formatDay(requestedEnd)}`;
     const spoken = `${formatDay(coverage.from)} to ${formatDay(coverage.to)}`;
-    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} covers ${spoken}, no part of ${asked}.`, {
+    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} covers ${spoken}, no part of ${requestedRange}.`, {
       calendar: code,
       requested_start: formatDay(requestedStart),
       requested_end: formatDay(requestedEnd),

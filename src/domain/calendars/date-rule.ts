@@ -56,10 +56,10 @@ function createNthWeekdayRule(weekday: number, which: string, month: number): Da
   };
 }
 
-function createNearWeekdayRule(weekday: number, after: boolean, month: number, dayOfMonth: number): DateRule {
+function createNearWeekdayRule(weekday: number, isAfter: boolean, month: number, dayOfMonth: number): DateRule {
   return (year) => {
     const day = toDay({ year, month, day: dayOfMonth });
-    return [after ? findWeekdayOnOrAfter(day, weekday) : findWeekdayOnOrBefore(day, weekday)];
+    return [isAfter ? findWeekdayOnOrAfter(day, weekday) : findWeekdayOnOrBefore(day, weekday)];
   };
 }
 

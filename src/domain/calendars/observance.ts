@@ -18,14 +18,14 @@ export interface Observance {
 export function parseObservance(text: string | undefined): Observance {
   const shifts = [0, 0, 0, 0, 0, 0, 0];
   const toNextFree = new Set<number>();
-  let onClash = false;
+  let isOnClash = false;
   for (const item of text?.split(' ') ?? []) {
     const weekday = item.slice(0, 3);
-    if (item === 'same>') onClash = true;
+    if (item === 'same>') isOnClash = true;
     else if (item.endsWith('>')) toNextFree.add(parseWeekday(weekday));
     else shifts[parseWeekday(weekday)] = Number(item.slice(3));
   }
-  return { shifts, toNextFree, onClash };
+  return { shifts, toNextFree, onClash: isOnClash };
 }
 
 export interface Holiday {

@@ -88,8 +88,8 @@ export function correctReference(
   corrections: Corrections,
   confidences: readonly string[],
 ): SessionReference {
-  const wanted = (corrections[reference.code] ?? []).filter(({ confidence }) => confidences.includes(confidence));
-  const closed = new Set(wanted.flatMap(({ close }) => close.map(parseValidDay)));
-  const opened = new Set(wanted.flatMap(({ open }) => open.map(parseValidDay)));
+  const accepted = (corrections[reference.code] ?? []).filter(({ confidence }) => confidences.includes(confidence));
+  const closed = new Set(accepted.flatMap(({ close }) => close.map(parseValidDay)));
+  const opened = new Set(accepted.flatMap(({ open }) => open.map(parseValidDay)));
   return { ...reference, isSession: (day) => opened.has(day) || (!closed.has(day) && reference.isSession(day)) };
 }

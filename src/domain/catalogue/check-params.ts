@@ -13,20 +13,20 @@ import { reportUnreadParameters } from './unread-parameters.js';
 export function checkParams<S extends z.ZodObject>(
   schema: S,
   params: unknown,
-  at: { readonly path: string; readonly rowId: string | null },
+  location: { readonly path: string; readonly rowId: string | null },
 ): ShapeResult<z.output<S>> {
   const shaped = checkShape(schema, params, {
-    path: at.path,
-    rowId: at.rowId,
+    path: location.path,
+    rowId: location.rowId,
     unknownFields: 'error',
     unknownCode: 'UNKNOWN_PARAMETER',
   });
-  const unread = shaped.value === undefined ? [] : reportUnreadParameters(schema, shaped.value, at.path);
+  const unread = shaped.value === undefined ? [] : reportUnreadParameters(schema, shaped.value, location.path);
   return {
     value: shaped.value,
     findings: [
-      ...shaped.findings.map((finding) => toParameterFinding(finding, { schema, path: at.path })),
-      ...unread.map((finding) => ({ ...finding, row_id: at.rowId })),
+      ...shaped.findings.map((finding) => toParameterFinding(finding, { schema, path: location.path })),
+      ...unread.map((finding) => ({ ...finding, row_id: location.rowId })),
     ],
   };
 }

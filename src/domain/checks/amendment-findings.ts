@@ -68,9 +68,9 @@ function reportIdleAmendment(
 
 /** Returns a finding of an amended document with the path in the amendment, also in its message. */
 function moveToChanges({ path, message, ...finding }: Finding, k: number): Finding {
-  const sent = path === '' ? `amendments[${k}].changes` : `amendments[${k}].changes.${path}`;
+  const sentPath = path === '' ? `amendments[${k}].changes` : `amendments[${k}].changes.${path}`;
   const isNamed = path !== '' && message.startsWith(`${path} `);
-  return { ...finding, path: sent, message: isNamed ? `${sent}${message.slice(path.length)}` : message };
+  return { ...finding, path: sentPath, message: isNamed ? `${sentPath}${message.slice(path.length)}` : message };
 }
 
 const getKey = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);

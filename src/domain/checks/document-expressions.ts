@@ -26,7 +26,7 @@ export interface ParsedBody {
 /**
  * Returns the body of an index document with every expression as a tree, and the errors in expressions given as texts.
  */
-export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData | undefined): ParsedBody {
+export function parseDocumentExpressions(document: UncheckedBody, market: MarketData | undefined): ParsedBody {
   const findings: Finding[] = [];
   const texts = new Map<string, ParsedText>();
   const rowParser: RowParser = (schema, value, place) => {
@@ -35,9 +35,9 @@ export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData
     for (const [path, text] of result.texts) texts.set(path, text);
     return result.value;
   };
-  const { datapoints, pipeline, derivation, reviews } = sent;
+  const { datapoints, pipeline, derivation, reviews } = document;
   const body: UncheckedBody = {
-    ...sent,
+    ...document,
     ...(isObject(pipeline) ? { pipeline: parseRows(pipeline, 'pipeline', rowParser) } : {}),
     ...(Array.isArray(reviews)
       ? {

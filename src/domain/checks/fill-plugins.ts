@@ -47,9 +47,9 @@ export function fillPlugins(
       code: resolvePluginCode(storedPluginCode.plugin, use.parameters, storedPluginCode.sha256),
     };
   }
-  const whole = { ...document, plugins: filled };
-  if (findings.length === 0) findings.push(...reportKinds(whole, filled), ...reportCircle(whole));
-  return { document: whole, findings };
+  const filledDocument = { ...document, plugins: filled };
+  if (findings.length === 0) findings.push(...reportKinds(filledDocument, filled), ...reportCircle(filledDocument));
+  return { document: filledDocument, findings };
 }
 
 /**
@@ -85,10 +85,11 @@ function reportKinds({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPl
     const kind = findAcceptedKind(row.type);
     if (kind === undefined) return [];
     const name = String(row.params['plugin']);
-    const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
-    if (found === kind) return [];
+    const pluginKind = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
+    if (pluginKind === kind) return [];
     const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
-    const what = found === undefined ? `${name} is not a plug-in of the document` : `the plug-in ${name} is a ${found}`;
+    const what =
+      pluginKind === undefined ? `${name} is not a plug-in of the document` : `the plug-in ${name} is a ${pluginKind}`;
     const message = `${path}.params.plugin: ${what}; ${row.type} needs a ${kind}.`;
     return [
       { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },

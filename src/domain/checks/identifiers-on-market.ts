@@ -101,14 +101,14 @@ function listValues(
  */
 function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Finding[] {
   if (names.length === 0) return [];
-  const held = new Set(market.identifiers);
-  const unknown = names.filter(({ identifier }) => !held.has(identifier));
+  const storedIdentifiers = new Set(market.identifiers);
+  const unknown = names.filter(({ identifier }) => !storedIdentifiers.has(identifier));
   const single = unknown.slice(0, SECURITIES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
     severity: 'warning',
     code: 'UNKNOWN_IDENTIFIER',
     path,
     row_id: rowId,
-    message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? held : [], market),
+    message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? storedIdentifiers : [], market),
     value: identifier,
   }));
   const rest = new Map<string, number>();
@@ -124,8 +124,8 @@ function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Fi
   ];
 }
 
-function describeUnknown(identifier: string, held: Iterable<string>, { series }: MarketData): string {
+function describeUnknown(identifier: string, candidates: Iterable<string>, { series }: MarketData): string {
   return series?.has(identifier) === true
     ? `${identifier} is a series of the store, which is never a constituent.`
-    : `The store has no ${identifier}.${suggestName(identifier, held)}`;
+    : `The store has no ${identifier}.${suggestName(identifier, candidates)}`;
 }

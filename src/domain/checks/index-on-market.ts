@@ -74,11 +74,11 @@ export function checkBaseDate({ base_date: base }: Pick<IndexDocument, 'base_dat
   if (first === undefined || last === undefined) return [];
   const day = parseValidDay(base);
   if (day >= first && day <= last) return [];
-  const held = `the prices in the data, ${formatDay(first)} to ${formatDay(last)}`;
+  const coverageText = `the prices in the data, ${formatDay(first)} to ${formatDay(last)}`;
   const message =
     day < first
-      ? `The base date ${base} is before ${held}. Runs begin at the first price.`
-      : `The base date ${base} is after ${held}. Runs have no sessions.`;
+      ? `The base date ${base} is before ${coverageText}. Runs begin at the first price.`
+      : `The base date ${base} is after ${coverageText}. Runs have no sessions.`;
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 
@@ -87,8 +87,10 @@ function checkUniverseOnMarket(
   market: MarketData,
   { severity, path }: { readonly severity: 'error' | 'warning'; readonly path: string },
 ): Finding[] {
-  const within = of.flatMap((part, i) => checkUniverseOnMarket(part, market, { severity, path: `${path}.of[${i}]` }));
-  if (kind !== 'named') return within;
+  const partFindings = of.flatMap((part, i) =>
+    checkUniverseOnMarket(part, market, { severity, path: `${path}.of[${i}]` }),
+  );
+  if (kind !== 'named') return partFindings;
   const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
   if (accepted.includes(id!)) return [];
   return [

@@ -48,9 +48,9 @@ function findBeginLimit(indexId: string, reached: ReachedDocuments): Day | undef
   const base = parseValidDay(document.base_date);
   if (isRuleDocument(document)) return findFirstPriced(document, base, { ...reached, isSession: calendar.isSession });
   if (!isOverlayDocument(document)) return undefined;
-  const beneath = listSources(document).map((id) => findBeginLimit(id, reached));
-  if (beneath.some((day) => day === undefined)) return undefined;
-  const from = Math.max(base, ...(beneath as Day[])); // The calendar was checked above.
+  const underlyingLimits = listSources(document).map((id) => findBeginLimit(id, reached));
+  if (underlyingLimits.some((day) => day === undefined)) return undefined;
+  const from = Math.max(base, ...(underlyingLimits as Day[])); // The calendar was checked above.
   return calendar.sessions[findFirstAtLeast(calendar.sessions, from)];
 }
 

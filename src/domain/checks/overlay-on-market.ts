@@ -49,9 +49,11 @@ function reportMissingSeries(
         return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
       }
       // The run refuses values that it cannot use.
-      const beyond = severity === 'error' ? undefined : findInvalidRate(priceSeries);
-      if (beyond === undefined) return [];
-      return [{ severity, code: 'OUT_OF_RANGE', path, message: describeRateBeyond(beyond), value: beyond.value }];
+      const invalidRate = severity === 'error' ? undefined : findInvalidRate(priceSeries);
+      if (invalidRate === undefined) return [];
+      return [
+        { severity, code: 'OUT_OF_RANGE', path, message: describeRateBeyond(invalidRate), value: invalidRate.value },
+      ];
     });
 }
 
@@ -63,11 +65,11 @@ const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === tru
  * currency.
  */
 function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
-  const beneath = indexOf(listSources(document)[0]!)?.currency ?? null;
+  const underlyingCurrency = indexOf(listSources(document)[0]!)?.currency ?? null;
   const used = findOverlayType(document.overlay)
     .series(document.overlay)
     .flatMap(({ path, series: id, currency }) => {
-      const needed = currency === null ? beneath : (currency ?? null);
+      const needed = currency === null ? underlyingCurrency : (currency ?? null);
       return needed === null ? [] : [{ path, id, needed: findMajorUnit(needed) }];
     });
   return used.flatMap(({ path, id, needed }): Finding[] => {
@@ -122,15 +124,15 @@ export function listConvertedCurrencies(document: OverlayDocument, indexOf: Inde
   const { overlay } = document;
   const type = findOverlayType(overlay);
   if (type.currency(overlay) === null || !type.converts) return [];
-  const beneath = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
-  return [...new Set([...beneath, ...type.weighed(overlay)])];
+  const underlyingCurrencies = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
+  return [...new Set([...underlyingCurrencies, ...type.weighed(overlay)])];
 }
 
 /** Reports hedged currencies in which no security of the market is quoted. */
 function reportUnquotedHedges(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const { overlay } = document;
-  const beneath = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
-  const quoted = new Set([...listCurrencies(market), ...beneath].map(findMajorUnit));
+  const underlyingCurrencies = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
+  const quoted = new Set([...listCurrencies(market), ...underlyingCurrencies].map(findMajorUnit));
   return findOverlayType(overlay)
     .weighed(overlay)
     .flatMap((code, k): Finding[] =>

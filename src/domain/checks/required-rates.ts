@@ -17,8 +17,8 @@ export function findMissingRates(market: MarketData, document: IndexDocument): s
 
 /** Returns the currencies of the securities that a universe lists; of all securities by default. */
 export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
-  const own = findListedIdentifiers(universe);
-  const list = own && new Set(own);
+  const listedIdentifiers = findListedIdentifiers(universe);
+  const list = listedIdentifiers && new Set(listedIdentifiers);
   return [...groupByCurrency(market)].flatMap(([code, names]) =>
     list === undefined || names.some((name) => list.has(name)) ? [code] : [],
   );
@@ -40,9 +40,10 @@ const heldNamesByMarket = new WeakMap<MarketData, ReadonlySet<string>>();
 
 /** Returns the securities and series of a market. @cost O(N) on the first call */
 function listHeldCurrencies(market: MarketData): ReadonlySet<string> {
-  const known = heldNamesByMarket.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
-  heldNamesByMarket.set(market, known);
-  return known;
+  const storedNames =
+    heldNamesByMarket.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
+  heldNamesByMarket.set(market, storedNames);
+  return storedNames;
 }
 
 /**
@@ -50,15 +51,15 @@ function listHeldCurrencies(market: MarketData): ReadonlySet<string> {
  * on the first call
  */
 function groupByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
-  const known = securitiesByCurrency.get(market);
-  if (known !== undefined) return known;
+  const cachedNames = securitiesByCurrency.get(market);
+  if (cachedNames !== undefined) return cachedNames;
   const names = new Map<string, string[]>();
   for (const [column, spells] of createReferenceSpells(market, 'CURRENCY').entries()) {
     for (const { value } of spells) {
       if (typeof value !== 'string' || value === '') continue;
-      const own = names.get(value) ?? [];
-      names.set(value, own);
-      if (own.at(-1) !== market.identifiers[column]) own.push(market.identifiers[column]!);
+      const currencyNames = names.get(value) ?? [];
+      names.set(value, currencyNames);
+      if (currencyNames.at(-1) !== market.identifiers[column]) currencyNames.push(market.identifiers[column]!);
     }
   }
   securitiesByCurrency.set(market, names);
@@ -71,8 +72,8 @@ function groupByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
  */
 export function listSecuritiesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
-  const own = findListedIdentifiers(universe);
-  const list = own && new Set(own);
+  const listedIdentifiers = findListedIdentifiers(universe);
+  const list = listedIdentifiers && new Set(listedIdentifiers);
   const pairs = listPairs(market, [...groupByCurrency(market).keys(), currency]);
   return listWithoutCurrency(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));
 }
@@ -84,8 +85,8 @@ const withoutCurrencyByMarket = new WeakMap<MarketData, readonly string[]>();
  * @cost O(N), and O(T) for each security whose currency begins late, on the first call
  */
 function listWithoutCurrency(market: MarketData): readonly string[] {
-  const known = withoutCurrencyByMarket.get(market);
-  if (known !== undefined) return known;
+  const cachedNames = withoutCurrencyByMarket.get(market);
+  if (cachedNames !== undefined) return cachedNames;
   const spells = createReferenceSpells(market, 'CURRENCY');
   const names = market.identifiers.filter((_, column) => {
     const ownReferenceSpells = spells[column]!;

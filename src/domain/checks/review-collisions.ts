@@ -51,10 +51,10 @@ function reportWithinPhase(
   if (closes === 1) return [];
   const formatPosition = (position: number): string => formatDay(calendar.sessions[position]!);
   for (const start of positions) {
-    const at = otherDatedReview.positions[findLastAtMost(otherDatedReview.positions, start + closes - 1)];
-    if (at === undefined || at < start) continue;
+    const collision = otherDatedReview.positions[findLastAtMost(otherDatedReview.positions, start + closes - 1)];
+    if (collision === undefined || collision < start) continue;
     const end = Math.min(start + closes, calendar.sessions.length) - 1;
-    const message = `The review ${id} is spread over the closes from ${formatPosition(start)} to ${formatPosition(end)}, but the review ${otherDatedReview.id} takes effect on ${formatPosition(at)}.`;
+    const message = `The review ${id} is spread over the closes from ${formatPosition(start)} to ${formatPosition(end)}, but the review ${otherDatedReview.id} takes effect on ${formatPosition(collision)}.`;
     return [{ severity: 'error', code: 'INVALID_RANGE', path: `${path}.phase`, message }];
   }
   return [];

@@ -75,8 +75,11 @@ function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocati
   const { base_date: base } = body;
   if (hasErrors(ownFindings) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
     return { findings: ownFindings };
-  const placed = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
-  return { findings: [...ownFindings, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
+  const datedRebalance = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
+  return {
+    findings: [...ownFindings, ...checkDateOrder(datedRebalance), ...checkPhase(datedRebalance)],
+    placed: datedRebalance,
+  };
 }
 
 /** Members of a cadence that are objects and in which unknown members are errors. */
@@ -124,13 +127,13 @@ function reportScope({ scope, selection, weighting }: UncheckedBody, path: strin
     path: `${path}.${member}`,
     message: `${path}.${member} has no effect: ${why}.`,
   });
-  const own = isObject(weighting) ? weighting : undefined;
+  const reviewWeighting = isObject(weighting) ? weighting : undefined;
   const base = isObject(pipeline['weighting']) ? pipeline['weighting'] : {};
   return [
     ...(scope !== 'membership' && selection !== undefined
       ? [createIdleFinding('selection', `a review of ${String(scope)} keeps the constituents`)]
       : []),
-    ...(scope === 'shares' && own
+    ...(scope === 'shares' && reviewWeighting
       ? [createIdleFinding('weighting', 'a review of shares keeps the factors of the latest weighting')]
       : []),
     ...(scope === 'shares' && !isMarketValue({ params: {}, ...base } as never)
@@ -141,14 +144,16 @@ function reportScope({ scope, selection, weighting }: UncheckedBody, path: strin
           ),
         ]
       : []),
-    ...(scope !== 'shares' && own && (own['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
-      ? [reportMixedShares(path, String(own['type']), String(base['type']))]
+    ...(scope !== 'shares' &&
+    reviewWeighting &&
+    (reviewWeighting['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
+      ? [reportMixedShares(path, String(reviewWeighting['type']), String(base['type']))]
       : []),
   ];
 }
 
 /** Reports a combination of fixed numbers of shares with weights, in which the allocation would be ambiguous. */
-function reportMixedShares(path: string, own: string, base: string): Finding {
-  const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
-  return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });
+function reportMixedShares(path: string, reviewType: string, base: string): Finding {
+  const message = `${path}.weighting.type is ${reviewType} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
+  return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: reviewType });
 }

@@ -20,9 +20,9 @@ export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   );
   findings.push(...listRepeatedIds(rows, `${path}.selection`));
   if (!isObject(weighting)) return findings;
-  const at = `${path}.weighting`;
-  findings.push(...reportRow(weighting, at, findWeightingClass, WEIGHTING_CLASSES));
-  findings.push(...checkWeighting(weighting, at));
+  const weightingPath = `${path}.weighting`;
+  findings.push(...reportRow(weighting, weightingPath, findWeightingClass, WEIGHTING_CLASSES));
+  findings.push(...checkWeighting(weighting, weightingPath));
   return findings;
 }
 
@@ -73,10 +73,14 @@ function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackLo
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];
   return fallback.flatMap((step: unknown, i): Finding[] => {
-    const at = `${path}.fallback[${i}]`;
+    const stepPath = `${path}.fallback[${i}]`;
     if (!isObject(step) || !isObject(step['params']) || !isObject(params)) return [];
-    const merged = checkParams(schema, { ...params, ...step['params'] }, { path: `${at}.params`, rowId }).findings;
-    return [...findUnknownMembers(step, Object.keys(RuleFallback.shape), at), ...merged];
+    const merged = checkParams(
+      schema,
+      { ...params, ...step['params'] },
+      { path: `${stepPath}.params`, rowId },
+    ).findings;
+    return [...findUnknownMembers(step, Object.keys(RuleFallback.shape), stepPath), ...merged];
   });
 }
 

@@ -77,10 +77,10 @@ function reportRelaxation(relax: unknown, constraints: unknown): Finding[] {
   const rows = (Array.isArray(constraints) ? constraints : []).flatMap(
     (row) => ConstraintRow.safeParse(row).data ?? [],
   );
-  return relax.flatMap((given: unknown, i): Finding[] => {
+  return relax.flatMap((relaxEntry: unknown, i): Finding[] => {
     const path = `derivation.relax[${i}]`;
-    const unknown = findUnknownMembers(given, Object.keys(RelaxEntry.shape), path);
-    const entry = RelaxEntry.safeParse(given).data;
+    const unknown = findUnknownMembers(relaxEntry, Object.keys(RelaxEntry.shape), path);
+    const entry = RelaxEntry.safeParse(relaxEntry).data;
     if (entry === undefined) return unknown;
     const row = rows.find(({ id }) => id === entry.row);
     if (row !== undefined) return [...unknown, ...reportSteps(row, entry, path)];
@@ -94,18 +94,23 @@ function reportSteps(row: ConstraintRow, { steps }: RelaxEntry, path: string): F
   const entry = findConstraintClass(row.type);
   if (entry === undefined) return [];
   return steps.flatMap((step, k): Finding[] => {
-    const at = `${path}.steps[${k}]`;
+    const stepPath = `${path}.steps[${k}]`;
     const params = findStepParameter(entry, step);
     if (params !== undefined && Object.values(params).some(isBoundPath))
       return [
-        createError('WRONG_TYPE', at, `${at} changes over time, which is not possible for a step. Use a number.`, {
-          row_id: row.id,
-        }),
+        createError(
+          'WRONG_TYPE',
+          stepPath,
+          `${stepPath} changes over time, which is not possible for a step. Use a number.`,
+          {
+            row_id: row.id,
+          },
+        ),
       ];
     if (params !== undefined)
-      return checkParams(entry.params, { ...row.params, ...params }, { path: at, rowId: row.id }).findings;
-    const message = `${at} is ${JSON.stringify(step)}, but a constraint of the class ${row.type} has no main limit. Use an object with its parameters.`;
-    return [createError('WRONG_TYPE', at, message, { row_id: row.id, value: step })];
+      return checkParams(entry.params, { ...row.params, ...params }, { path: stepPath, rowId: row.id }).findings;
+    const message = `${stepPath} is ${JSON.stringify(step)}, but a constraint of the class ${row.type} has no main limit. Use an object with its parameters.`;
+    return [createError('WRONG_TYPE', stepPath, message, { row_id: row.id, value: step })];
   });
 }
 

@@ -37,12 +37,12 @@ export interface CheckedIndex {
  * Checks an index document: its shape, the parameters of every row, the combination of rows, references to other
  * documents, and (as warnings) data that the current market lacks.
  */
-export function validateIndex(sent: UncheckedBody, context: IndexContext): CheckedIndex {
+export function validateIndex(sentBody: UncheckedBody, context: IndexContext): CheckedIndex {
   const {
     body,
     texts,
     findings: ofTexts,
-  } = parseDocumentExpressions(addOverlayCurrency(sent, context), context.market);
+  } = parseDocumentExpressions(addOverlayCurrency(sentBody, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = checkFinite(body);
   const findings = [
@@ -68,7 +68,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
   if (document !== undefined) {
     findings.push(
       ...checkInheritance(document, context),
-      ...reportBlendDefaults(sent),
+      ...reportBlendDefaults(sentBody),
       ...checkUnkeptRule(document),
       ...checkIdleEvents(document, context.market),
     );
@@ -116,8 +116,8 @@ const validatedDocuments = new WeakMap<object, IndexDocument>();
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
-  const known = isConstant ? validatedDocuments.get(body) : undefined;
-  if (known !== undefined) return known;
+  const cachedResult = isConstant ? validatedDocuments.get(body) : undefined;
+  if (cachedResult !== undefined) return cachedResult;
   const parsed = IndexDocument.safeParse(applyOlderSettings(body));
   if (!parsed.success) return undefined;
   const document = stateIndexDefaults(addDefaultUniverse(parsed.data), 'earlier');
@@ -179,11 +179,17 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
     );
   }
   const has = (field: string) => body[field] !== undefined && body[field] !== null;
-  const given = ['pipeline', 'derivation', 'overlay'].filter(has);
-  if (given.length !== 1) {
+  const presentParts = ['pipeline', 'derivation', 'overlay'].filter(has);
+  if (presentParts.length !== 1) {
     const which =
-      given.length === 0 ? 'neither is present' : given.length === 2 ? 'both are present' : 'all three are present';
-    const kinds = given.includes('overlay') ? 'a pipeline, a derivation or an overlay' : 'a pipeline or a derivation';
+      presentParts.length === 0
+        ? 'neither is present'
+        : presentParts.length === 2
+          ? 'both are present'
+          : 'all three are present';
+    const kinds = presentParts.includes('overlay')
+      ? 'a pipeline, a derivation or an overlay'
+      : 'a pipeline or a derivation';
     findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
   }
   if ((body['kind'] === 'overlay') !== has('overlay'))

@@ -52,9 +52,9 @@ export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContex
   const parsed = OverlaySpec.safeParse(overlay);
   if (currency !== undefined || !parsed.success) return body;
   const source = listBlendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
-  const own = findOverlayType(parsed.data).currency(parsed.data);
-  const taken = own ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
-  return taken === undefined ? body : { ...body, currency: taken };
+  const typeCurrency = findOverlayType(parsed.data).currency(parsed.data);
+  const inheritedCurrency = typeCurrency ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
+  return inheritedCurrency === undefined ? body : { ...body, currency: inheritedCurrency };
 }
 
 /** Reports the default schedule of a blend, on which the weights of several parts are reset. */
@@ -112,10 +112,13 @@ function reportReturnVariants(
   sources: readonly IndexDocument[],
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
-  const own = sources.map((source) => ({ id: source.id, variant: resolveTreatment(source, indexOf)?.dividends }));
-  const [first] = own;
-  if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
-  const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
+  const sourceVariants = sources.map((source) => ({
+    id: source.id,
+    variant: resolveTreatment(source, indexOf)?.dividends,
+  }));
+  const [first] = sourceVariants;
+  if (variant !== undefined || sourceVariants.every((part) => part.variant === first?.variant)) return [];
+  const named = sourceVariants.map((part) => `${part.id} ${part.variant}`).join(', ');
   const message = `The parts have different return variants (${named}). All parts use ${first?.variant}, the variant of the first part. Use overlay.variant to select another variant.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
@@ -202,11 +205,11 @@ function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonl
 function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
   const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;
-  const wanted = currencyOf.get(first)!;
+  const firstCurrency = currencyOf.get(first)!;
   return parts.flatMap(({ index_id: id }, k) => {
-    const own = currencyOf.get(id)!;
-    if (own === wanted) return [];
-    const message = `The parts of a blend must have the same currency: ${id} is in ${own}, and ${first} is in ${wanted}. Use an overlay of type currency to convert an index.`;
+    const partCurrency = currencyOf.get(id)!;
+    if (partCurrency === firstCurrency) return [];
+    const message = `The parts of a blend must have the same currency: ${id} is in ${partCurrency}, and ${first} is in ${firstCurrency}. Use an overlay of type currency to convert an index.`;
     return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
@@ -221,14 +224,14 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
   const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
   const source = id == null ? undefined : indexOf(id);
   if (source === undefined || !isOverlayDocument(source)) return [];
-  const beneath = listSources(source);
+  const underlyingIds = listSources(source);
   return [
     createError(
       'NOT_IN_CHOICES',
       path,
-      `The index ${source.id} is an overlay. Use its underlying index instead: ${beneath.join(', ')}.`,
+      `The index ${source.id} is an overlay. Use its underlying index instead: ${underlyingIds.join(', ')}.`,
       {
-        accepted: beneath,
+        accepted: underlyingIds,
         value: source.id,
       },
     ),

@@ -6,28 +6,33 @@ import { createError, isObject, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 
 /** Reports limits of a weighting that contradict each other or have no effect, and unknown members. */
-export function checkWeighting(weighting: UncheckedBody, at: string): Finding[] {
+export function checkWeighting(weighting: UncheckedBody, weightingPath: string): Finding[] {
   return [
-    ...reportFloor(weighting, at),
-    ...reportLadder(weighting, at),
-    ...reportCapBy(weighting, at),
-    ...reportPhase(weighting['phase_in'], at),
+    ...reportFloor(weighting, weightingPath),
+    ...reportLadder(weighting, weightingPath),
+    ...reportCapBy(weighting, weightingPath),
+    ...reportPhase(weighting['phase_in'], weightingPath),
   ];
 }
 
-function reportFloor({ floor, cap, cap_by: by }: UncheckedBody, at: string): Finding[] {
+function reportFloor({ floor, cap, cap_by: by }: UncheckedBody, weightingPath: string): Finding[] {
   if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isPresent(by)) return [];
   return [
-    createError('EMPTY_RANGE', `${at}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor }),
+    createError('EMPTY_RANGE', `${weightingPath}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, {
+      value: floor,
+    }),
   ];
 }
 
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Reports limits that would change the weights set by laddered caps. */
-function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody, at: string): Finding[] {
+function reportLadder(
+  { ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody,
+  weightingPath: string,
+): Finding[] {
   if (!isObject(ladder)) return [];
-  const path = `${at}.ladder_caps`;
+  const path = `${weightingPath}.ladder_caps`;
   const { single, group } = LadderCaps.shape;
   const others = [
     ...(isPresent(cap) ? ['cap'] : []),
@@ -41,23 +46,23 @@ function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: U
     ...others.map((other) =>
       createError(
         'CAP_INFEASIBLE',
-        `${at}.${other}`,
-        `${at}.${other} cannot be combined with ${path}, because it would move weights beyond the stages.`,
+        `${weightingPath}.${other}`,
+        `${weightingPath}.${other} cannot be combined with ${path}, because it would move weights beyond the stages.`,
       ),
     ),
   ];
 }
 
-function reportCapBy({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, at: string): Finding[] {
+function reportCapBy({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, weightingPath: string): Finding[] {
   if (!isPresent(by) || isPresent(cap) || isPresent(ladder)) return [];
-  const message = `${at}.cap_by is ${String(by)} and has no effect, because neither cap nor ladder_caps is present.`;
-  return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
+  const message = `${weightingPath}.cap_by is ${String(by)} and has no effect, because neither cap nor ladder_caps is present.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', path: `${weightingPath}.cap_by`, message }];
 }
 
 /** Reports a field whose value at earlier reviews is unknown to a decision. */
-function reportPhase(phaseIn: unknown, at: string): Finding[] {
+function reportPhase(phaseIn: unknown, weightingPath: string): Finding[] {
   if (!isObject(phaseIn)) return [];
-  const path = `${at}.phase_in`;
+  const path = `${weightingPath}.phase_in`;
   const { field } = phaseIn;
   return [
     ...findUnknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),

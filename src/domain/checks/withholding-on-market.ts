@@ -24,8 +24,8 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
       },
     ];
   const list = findListedIdentifiers(document.universe);
-  const own = list && new Set(list);
-  const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
+  const listedIdentifiers = list && new Set(list);
+  const isTaxed = (identifier: string): boolean => listedIdentifiers === undefined || listedIdentifiers.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
   const values = listValuesWithoutRate(market, tax, {
     columns: list === undefined ? selectWithReference(market, columns) : columns,

@@ -124,11 +124,11 @@ function measureWeight(position: number): BoundedMeasure {
     movers: (heaviest) => [position, ...heaviest],
     valueOf: ({ weights }) => weights[position]!,
     movesOf({ weights }, { limit }) {
-      const own = weights[position]!;
+      const ownWeight = weights[position]!;
       return {
         moveOf(name) {
           const weight = weights[name]!;
-          return limitMove((limit - own) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+          return limitMove((limit - ownWeight) / (weight * ((name === position ? 1 : 0) - limit)), weight);
         },
       };
     },

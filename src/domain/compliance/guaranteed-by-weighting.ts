@@ -37,12 +37,12 @@ export function findRowViolatedUnderStages(
 ): RowWithoutGuarantee | null {
   const most = single?.above ?? 1;
   if (group === undefined || group.each_above >= most) return findRowViolatedUnderCap(rule, most);
-  const { each_above: each, together_above: together } = group;
+  const { each_above: largeTrigger, together_above: together } = group;
   const large = Array<number>(Math.floor(together / most + TOLERANCE)).fill(most);
   const last = together - large.length * most;
-  if (last > each + TOLERANCE) large.push(last);
+  if (last > largeTrigger + TOLERANCE) large.push(last);
   const rest = 1 - large.reduce((sum, weight) => sum + weight, 0);
-  const cap = Math.max(each, CAP_MIN);
+  const cap = Math.max(largeTrigger, CAP_MIN);
   const others = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
   const left = rest - others.length * cap;
   return findUnkeptByWeights(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);

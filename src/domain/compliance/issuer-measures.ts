@@ -163,24 +163,24 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveS
 
   function findMoveInDirection(name: number, direction: 1 | -1, reach: number): number {
     const weight = weights[name]!;
-    const own = issuerOf[name]!;
-    const net = nets[own]!;
+    const ownIssuer = issuerOf[name]!;
+    const net = nets[ownIssuer]!;
     const crossing = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
     // A price falls at most to zero, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
     const turns = listTurns({ net, weight, trigger, direction, end });
-    let isOwnAbove = issuers[own]! > trigger;
+    let isOwnAbove = issuers[ownIssuer]! > trigger;
     let side = net < 0 ? -1 : 1;
-    const others = { count: falling.length - (isOwnAbove ? 1 : 0), sum: sum - (isOwnAbove ? issuers[own]! : 0) };
+    const others = { count: falling.length - (isOwnAbove ? 1 : 0), sum: sum - (isOwnAbove ? issuers[ownIssuer]! : 0) };
     above.weight = weight;
     let from = 0;
     for (let k = 0, turn = 0; ;) {
-      if (crossing[k] === own) k++;
+      if (crossing[k] === ownIssuer) k++;
       above.count = others.count + (isOwnAbove ? 1 : 0);
       above.fixed = others.sum + (isOwnAbove ? side * net : 0);
       above.moving = isOwnAbove ? side * weight : 0;
-      above.total = invested - issuers[own]! + side * net;
+      above.total = invested - issuers[ownIssuer]! + side * net;
       above.totalMoving = side * weight;
       const otherAt = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
       const ownAt = turns[turn]?.at ?? end;
@@ -226,10 +226,10 @@ interface MovingIssuer {
  * outwards.
  */
 function listTurns({ net, weight, trigger, direction, end }: MovingIssuer): IssuerCrossing[] {
-  const rises = direction * weight > 0;
+  const isRising = direction * weight > 0;
   const turns: IssuerCrossing[] = [
-    { at: (trigger - net) / (weight * (1 - trigger)), becomes: rises ? 'above' : 'below' },
-    { at: -(trigger + net) / (weight * (1 + trigger)), becomes: rises ? 'below' : 'above' },
+    { at: (trigger - net) / (weight * (1 - trigger)), becomes: isRising ? 'above' : 'below' },
+    { at: -(trigger + net) / (weight * (1 + trigger)), becomes: isRising ? 'below' : 'above' },
     { at: -net / weight, becomes: 'other side' },
   ];
   return turns

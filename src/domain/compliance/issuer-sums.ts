@@ -13,11 +13,12 @@ interface IssuerGroups {
  * @param names number of securities
  */
 export function sumByIssuer(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
-  const own = Int32Array.from({ length: names }, (_, name) => name);
+  const namePositions = Int32Array.from({ length: names }, (_, name) => name);
   const sizes = new Float64Array(names);
   let grouped: IssuerGroups | undefined;
   return (weights, by) => {
-    if (by === null) return { weights, nets: weights, issuers: selectMagnitudes(weights, sizes), issuerOf: own };
+    if (by === null)
+      return { weights, nets: weights, issuers: selectMagnitudes(weights, sizes), issuerOf: namePositions };
     if (grouped?.by !== by) {
       const places = new Map<string, number>();
       const issuerOf = Int32Array.from(by, (issuer) => {

@@ -114,9 +114,9 @@ export const leastHolding: BoundedMeasure = {
     const moveOf = (name: number): number => {
       const weight = weights[name]!;
       if (weight <= 0) return Infinity;
-      const own = limitMove((limit - weight) / (weight * (1 - limit)), weight);
+      const limitDistance = limitMove((limit - weight) / (weight * (1 - limit)), weight);
       const least = name === first.name ? second.weight : first.weight;
-      return selectNearer(own, limitMove((least / limit - 1) / weight, weight));
+      return selectNearer(limitDistance, limitMove((least / limit - 1) / weight, weight));
     };
     return { moveOf };
   },

@@ -114,22 +114,22 @@ export function watchMeasuredDates(
   for (const date of measured) {
     let least = NaN;
     let isBreached = false;
-    const seen = new Set<string>();
+    const rowsOfDate = new Set<string>();
     for (const [k, row] of date.rows.entries()) {
       const value = date.valueOf(k);
-      const here = { at: date.at, value, limit: row.limit, headroom: computeHeadroom(row, value) };
-      if (!(here.headroom >= least)) least = here.headroom;
+      const observation = { at: date.at, value, limit: row.limit, headroom: computeHeadroom(row, value) };
+      if (!(observation.headroom >= least)) least = observation.headroom;
       const isBeyond = !isWithin(row, value);
-      if (date.at >= from) updateRowSummary(rows, row, here, isBeyond);
+      if (date.at >= from) updateRowSummary(rows, row, observation, isBeyond);
       if (!isBeyond) continue;
-      seen.add(row.row);
+      rowsOfDate.add(row.row);
       isBreached = true;
       const openBreach = open.get(row.row);
       if (openBreach === undefined)
-        open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: here });
-      else if (here.headroom < openBreach.worst.headroom) openBreach.worst = here;
+        open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: observation });
+      else if (observation.headroom < openBreach.worst.headroom) openBreach.worst = observation;
     }
-    for (const row of open.keys()) if (!seen.has(row)) closeBreach(row, last);
+    for (const row of open.keys()) if (!rowsOfDate.has(row)) closeBreach(row, last);
     last = date.at;
     if (date.at < from) continue;
     dates.push(date.at);
@@ -145,13 +145,13 @@ export function watchMeasuredDates(
 function updateRowSummary(
   rows: Map<string, RowSummary>,
   { row, side, unit }: LimitRow,
-  here: RowSummary['least'],
+  observation: RowSummary['least'],
   isBeyond: boolean,
 ) {
-  const rowSummary = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: here };
+  const rowSummary = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: observation };
   rows.set(row, rowSummary);
   if (isBeyond) rowSummary.breachedDates++;
-  if (here.headroom < rowSummary.least.headroom) rowSummary.least = here;
+  if (observation.headroom < rowSummary.least.headroom) rowSummary.least = observation;
 }
 
 /** Returns true if a value is within the bound of its row, up to rounding. */

@@ -39,8 +39,8 @@ const createWarning = (
 });
 
 /** Formats absent identifiers: the first with the closest known identifier, and the number of others. */
-function formatFirst(absent: readonly string[], known: Iterable<string>): string {
-  const near = findNearestName(absent[0]!, known);
+function formatFirst(absent: readonly string[], candidates: Iterable<string>): string {
+  const near = findNearestName(absent[0]!, candidates);
   const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
   return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
 }
@@ -48,11 +48,11 @@ function formatFirst(absent: readonly string[], known: Iterable<string>): string
 /** Reports securities of a row that the run never held. */
 function listNeverHeld(row: ConstraintRow, position: number, names: readonly string[]): Finding[] {
   const { params } = row;
-  const known = new Set(names);
+  const nameSet = new Set(names);
   const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
   const list: unknown = params[member] ?? [];
   const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // as the schema of the constraint class requires
-  const absent = named.filter((name) => !known.has(name));
+  const absent = named.filter((name) => !nameSet.has(name));
   if (absent.length === 0) return [];
   const message = `The run never held ${formatFirst(absent, names)}. This part of the constraint has no effect.`;
   const path = `rows[${position}].params.${member}`;
@@ -69,16 +69,16 @@ function listGroupFindings(
   if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
   if (!market.reference.columns.includes(field)) return [];
   if (groups === null) return listUngrouped(row, position, { field, names, day, of: listGroupSpells(market, field) });
-  const held = new Set(names);
-  const known = new Set(
+  const heldNames = new Set(names);
+  const knownGroups = new Set(
     createReferenceSpells(market, field).flatMap((spells, column) =>
-      held.has(market.identifiers[column]!) ? spells.map(({ value }) => readGroup(value)) : [],
+      heldNames.has(market.identifiers[column]!) ? spells.map(({ value }) => readGroup(value)) : [],
     ),
   );
-  const absent = groups.filter((group) => group !== '' && !known.has(group));
+  const absent = groups.filter((group) => group !== '' && !knownGroups.has(group));
   if (absent.length === 0) return [];
   const path = `rows[${position}].params.groups`;
-  const message = `No security of the run has the ${field} ${formatFirst(absent, known)}. This part of the constraint has no effect.`;
+  const message = `No security of the run has the ${field} ${formatFirst(absent, knownGroups)}. This part of the constraint has no effect.`;
   return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
 }
 
@@ -89,9 +89,9 @@ interface GroupCheck extends Pick<RowWatch, 'names' | 'day'> {
 
 /** Reports securities without a group. They form one group, unlike securities without an issuer in a published rule. */
 function listUngrouped(row: ConstraintRow, position: number, { field, names, day, of }: GroupCheck): Finding[] {
-  const own = names.filter((name) => of(name, day).group === UNCLASSIFIED);
-  if (own.length < 2) return [];
-  const message = `${own.length} of ${names.length} securities have no ${field} on ${formatDay(day)} and are grouped as ${UNCLASSIFIED}.`;
+  const unclassified = names.filter((name) => of(name, day).group === UNCLASSIFIED);
+  if (unclassified.length < 2) return [];
+  const message = `${unclassified.length} of ${names.length} securities have no ${field} on ${formatDay(day)} and are grouped as ${UNCLASSIFIED}.`;
   const path = `rows[${position}].params.field`;
-  return [createWarning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: own })];
+  return [createWarning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: unclassified })];
 }

@@ -18,9 +18,9 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
     const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
     if (typeof field !== 'string' || !Array.isArray(groups)) return [];
     if (!market.reference.columns.includes(field)) return [];
-    const known = listGroups(market, field);
+    const marketGroups = listGroups(market, field);
     return groups.flatMap((group: unknown, k): Finding[] =>
-      typeof group !== 'string' || group === NO_GROUP || known.has(group)
+      typeof group !== 'string' || group === NO_GROUP || marketGroups.has(group)
         ? []
         : [
             {
@@ -28,7 +28,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
               code: 'UNKNOWN_IDENTIFIER',
               path: `${path}[${position}].params.groups[${k}]`,
               row_id: id === '' ? null : id,
-              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatGroupsSentence(group, known)}`,
+              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatGroupsSentence(group, marketGroups)}`,
               value: group,
             },
           ],
@@ -37,15 +37,15 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
 }
 
 function listGroups(market: MarketData, field: string): ReadonlySet<string> {
-  const known = new Set<string>();
+  const groups = new Set<string>();
   for (const spells of createReferenceSpells(market, field))
-    for (const { value } of spells) if (value !== null && value !== '') known.add(String(value));
-  return known;
+    for (const { value } of spells) if (value !== null && value !== '') groups.add(String(value));
+  return groups;
 }
 
-function formatGroupsSentence(group: string, known: ReadonlySet<string>): string {
-  const near = findNearestName(group, known);
+function formatGroupsSentence(group: string, marketGroups: ReadonlySet<string>): string {
+  const near = findNearestName(group, marketGroups);
   if (near !== undefined) return `Did you mean ${near}?`;
-  const list = [...known].toSorted().slice(0, LISTED_MAX).join(', ');
-  return `There are ${list}${known.size > LISTED_MAX ? ` and ${known.size - LISTED_MAX} more` : ''}.`;
+  const list = [...marketGroups].toSorted().slice(0, LISTED_MAX).join(', ');
+  return `There are ${list}${marketGroups.size > LISTED_MAX ? ` and ${marketGroups.size - LISTED_MAX} more` : ''}.`;
 }

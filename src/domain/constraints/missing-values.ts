@@ -8,16 +8,16 @@ export interface SecuritiesWithoutValue {
 
 /**
  * Returns the securities of a portfolio without a value.
- * @param of [N] each
+ * @param candidates [N] each
  */
 export function listMissingValues(
   { values }: MissingValues,
-  of: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
+  candidates: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
 ): SecuritiesWithoutValue {
   const places = Array.from(values.keys()).filter((place) => Number.isNaN(values[place]!));
   return {
-    identifiers: places.map((place) => of.identifiers[place]!),
-    weight: places.reduce((sum, place) => sum + Math.abs(of.weights[place]!), 0),
+    identifiers: places.map((place) => candidates.identifiers[place]!),
+    weight: places.reduce((sum, place) => sum + Math.abs(candidates.weights[place]!), 0),
   };
 }
 

@@ -9,8 +9,8 @@ import type { FurtherParameters, Limit, SecurityRow } from './program-row.js';
 export function listSecuritiesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
   const { covers = coverEverySecurity } = context;
   if (identifiers === null) return context.identifiers.flatMap((_, name) => (covers(name) ? [name] : []));
-  const wanted = new Set(identifiers);
-  return context.identifiers.flatMap((identifier, name) => (wanted.has(identifier) ? [name] : []));
+  const identifierSet = new Set(identifiers);
+  return context.identifiers.flatMap((identifier, name) => (identifierSet.has(identifier) ? [name] : []));
 }
 
 const coverEverySecurity = () => true;
@@ -31,8 +31,8 @@ export interface Group {
 export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
   const { covers = coverEverySecurity } = context;
   const groupOf = context.categories(field).map((category) => category ?? NO_GROUP);
-  const wanted = groups ?? groupOf.filter((_, name) => covers(name));
-  const members = new Map<string, number[]>(wanted.map((group) => [group, []]));
+  const coveredGroups = groups ?? groupOf.filter((_, name) => covers(name));
+  const members = new Map<string, number[]>(coveredGroups.map((group) => [group, []]));
   groupOf.forEach((group, name) => members.get(group)?.push(name));
   return [...members]
     .toSorted(([a], [b]) => compareText(a, b))

@@ -50,9 +50,9 @@ function validateRow(
 function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];
-    const at = `${path}.params.${name}`;
-    const message = `${at} changes over time, which is possible only for constraints of a derived index. Use a number.`;
-    return [{ severity: 'error', code: 'WRONG_TYPE', path: at, row_id: id === '' ? null : id, message }];
+    const paramPath = `${path}.params.${name}`;
+    const message = `${paramPath} changes over time, which is possible only for constraints of a derived index. Use a number.`;
+    return [{ severity: 'error', code: 'WRONG_TYPE', path: paramPath, row_id: id === '' ? null : id, message }];
   });
 }
 
@@ -64,11 +64,11 @@ function listUnknownSecurities(
 ): Finding[] {
   return listNamedAssets(params, row.params, `${path}.params`)
     .filter(({ identifier }) => !identifiers.has(identifier))
-    .map(({ path: at, identifier }) => ({
+    .map(({ path: identifierPath, identifier }) => ({
       severity: 'warning',
       code: 'NOT_IN_INDEX',
       message: `${identifier} is not a constituent of the index. The constraint has no effect on this security.`,
-      path: at,
+      path: identifierPath,
       row_id: row.id === '' ? null : row.id,
       value: identifier,
     }));

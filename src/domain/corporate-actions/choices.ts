@@ -74,9 +74,9 @@ export function computeRightsChoices(action: CorporateAction, { weight, price }:
       ['lapse', 1, 0],
     ] as const
   ).map(([choice, shares, cash]) => {
-    const grown = (shares * after) / price;
-    const others = 1 / (1 + weight * (grown - 1));
-    return { choice, weight: weight * grown * others, shares, cash, others, received: null };
+    const growth = (shares * after) / price;
+    const others = 1 / (1 + weight * (growth - 1));
+    return { choice, weight: weight * growth * others, shares, cash, others, received: null };
   });
 }
 
@@ -95,9 +95,9 @@ export function computeScripChoices(
       ['accept_shares', 1 + scripRatio, 0],
     ] as const
   ).map(([choice, shares, paid]) => {
-    const grown = (shares * (price - cash)) / price;
-    const others = 1 / (1 + weight * (grown - 1));
-    return { choice, weight: weight * grown * others, shares, cash: paid, others, received: null };
+    const growth = (shares * (price - cash)) / price;
+    const others = 1 / (1 + weight * (growth - 1));
+    return { choice, weight: weight * growth * others, shares, cash: paid, others, received: null };
   });
 }
 
@@ -117,9 +117,9 @@ export function computeOfferChoices(
     received: null,
   };
   const { related, value: ratio, cash: besides = 0 } = shares;
-  const each = related === null ? null : worth(related);
-  if (related === null || each === null) return [paid];
-  const others = 1 / (1 - weight + weight * ratio * each);
-  const received = convertShares(weight, ratio, { identifier: related, each });
+  const worthPerShare = related === null ? null : worth(related);
+  if (related === null || worthPerShare === null) return [paid];
+  const others = 1 / (1 - weight + weight * ratio * worthPerShare);
+  const received = convertShares(weight, ratio, { identifier: related, each: worthPerShare });
   return [paid, { choice: 'accept_shares', weight: 0, shares: 0, cash: besides, others, received }];
 }

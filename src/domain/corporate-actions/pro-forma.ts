@@ -101,8 +101,8 @@ function computeSpunOffHolding(
   { identifier, value, related }: CorporateAction,
   before: BeforeAction,
 ): ReceivedShares | null {
-  const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
-  if (!enters || related === null || related === identifier || !(value > 0)) return null;
+  const isEntering = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
+  if (!isEntering || related === null || related === identifier || !(value > 0)) return null;
   return { identifier: related, ratio: value, weight: 0 };
 }
 
@@ -111,14 +111,15 @@ function computeEnded(
   { weight, price, treatment }: BeforeAction,
   worth: WorthReader,
 ): ProForma {
-  const each = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
-  if (each !== null)
+  const worthPerShare = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
+  if (worthPerShare !== null)
     return {
       weight: 0,
       shares: 0,
-      divisor: cash === 0 ? 1 : 1 - (weight * cash) / price / (1 - weight + weight * (value * each + cash / price)),
+      divisor:
+        cash === 0 ? 1 : 1 - (weight * cash) / price / (1 - weight + weight * (value * worthPerShare + cash / price)),
       proceeds: cash === 0 ? null : cash,
-      received: convertShares(weight, value, { identifier: related!, each }),
+      received: convertShares(weight, value, { identifier: related!, each: worthPerShare }),
     };
   const paid = type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
   const proceeds = paid ?? price;
@@ -126,9 +127,9 @@ function computeEnded(
 }
 
 /** Returns the divisor after divided by before if a security leaves at a price; null if no other security is held. */
-function computeDivisorWithout(weight: number, moved: number): number | null {
+function computeDivisorWithout(weight: number, movedFraction: number): number | null {
   const others = 1 - weight;
-  const level = others + weight * moved;
+  const level = others + weight * movedFraction;
   return others !== 0 && level > 0 ? others / level : null;
 }
 

@@ -22,7 +22,8 @@ export function computePendingShares(
   );
   return (identifier, until) =>
     corporateActions.reduce(
-      (shares, { identifier: of, exDay, value }) => (of === identifier && exDay <= until ? shares * value : shares),
+      (shares, { identifier: actionIdentifier, exDay, value }) =>
+        actionIdentifier === identifier && exDay <= until ? shares * value : shares,
       1,
     );
 }

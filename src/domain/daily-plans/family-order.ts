@@ -17,29 +17,29 @@ export function sortFamily(ids: readonly string[], parentsOf: (id: string) => re
   const planned = new Set(ids);
   const above = new Map<string, ReadonlySet<string>>();
   function listAncestors(id: string, below: ReadonlySet<string>): ReadonlySet<string> {
-    const known = above.get(id);
-    if (known !== undefined) return known;
+    const cachedDepth = above.get(id);
+    if (cachedDepth !== undefined) return cachedDepth;
     if (below.has(id)) return new Set();
-    const found = new Set<string>();
+    const parents = new Set<string>();
     for (const parent of parentsOf(id)) {
-      found.add(parent);
-      for (const further of listAncestors(parent, new Set([...below, id]))) found.add(further);
+      parents.add(parent);
+      for (const further of listAncestors(parent, new Set([...below, id]))) parents.add(further);
     }
-    found.delete(id);
-    above.set(id, found);
-    return found;
+    parents.delete(id);
+    above.set(id, parents);
+    return parents;
   }
   const ancestors = new Map(
     ids.map((id) => [id, new Set([...listAncestors(id, new Set())].filter((parent) => planned.has(parent)))] as const),
   );
   const waves: string[][] = [];
-  const done = new Set<string>();
-  while (done.size < planned.size) {
-    const open = [...planned].filter((id) => !done.has(id)).toSorted();
-    const ready = open.filter((id) => [...ancestors.get(id)!].every((parent) => done.has(parent)));
+  const orderedIds = new Set<string>();
+  while (orderedIds.size < planned.size) {
+    const open = [...planned].filter((id) => !orderedIds.has(id)).toSorted();
+    const ready = open.filter((id) => [...ancestors.get(id)!].every((parent) => orderedIds.has(parent)));
     const wave = ready.length > 0 ? ready : open;
     waves.push(wave);
-    for (const id of wave) done.add(id);
+    for (const id of wave) orderedIds.add(id);
   }
   return { waves, ancestors };
 }

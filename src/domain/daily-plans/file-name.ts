@@ -61,8 +61,8 @@ export function createPath(
   pattern: string,
   { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },
 ): string {
-  const own: Record<string, string> = { file, client };
-  return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => own[name]!);
+  const ownTerms: Record<string, string> = { file, client };
+  return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => ownTerms[name]!);
 }
 
 /** Returns the name of a file according to a pattern. `{date}` without a format is `YYYY-MM-DD`. */

@@ -38,13 +38,13 @@ export function computeEqualWeightedReturns({ returns, from, end }: BetaWindow, 
 export type MarketReturns = (window: BetaWindow, universe: Int32Array) => Float64Array;
 
 export function createMarketReturns(): MarketReturns {
-  let known: Int32Array = new Int32Array(0);
+  let latestUniverse: Int32Array = new Int32Array(0);
   let first = 0;
   let values: Float64Array = new Float64Array(0);
   return (window, universe) => {
     const next = first + values.length;
     const { returns, from, end } = window;
-    if (from < first || from > next || end < next - 1 || !isSame(known, universe)) {
+    if (from < first || from > next || end < next - 1 || !isSame(latestUniverse, universe)) {
       values = computeEqualWeightedReturns(window, universe);
     } else {
       const wider = new Float64Array(end - from + 1);
@@ -52,7 +52,7 @@ export function createMarketReturns(): MarketReturns {
       if (end >= next) wider.set(computeEqualWeightedReturns({ returns, from: next, end }, universe), next - from);
       values = wider;
     }
-    known = universe;
+    latestUniverse = universe;
     first = from;
     return values;
   };

@@ -147,11 +147,11 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const datapointsByName = createDatapointsByName(terms.datapoints);
   const converted = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
-    const known =
+    const cachedRequest =
       converted.get(expression) ??
       listExpressionReads(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
-    converted.set(expression, known);
-    return known;
+    converted.set(expression, cachedRequest);
+    return cachedRequest;
   };
   const seriesOf = createExpressionSeries({
     expanded: datapointsByName.expanded,
@@ -306,26 +306,26 @@ interface SectionMoment {
   readonly universe: Int32Array;
 }
 
-/** Computes a field on a session. @param convert true to convert prices into the currency of the index */
+/** Computes a field on a session. @param isConverted true to convert prices into the currency of the index */
 function computeField(
   { shared, session, universe }: SectionMoment,
   field: FieldRequest,
   columns: Int32Array,
-  convert: boolean,
+  isConverted: boolean,
 ): Float64Array {
   const { sm, table, terms } = shared;
   const end = session - field.lag;
   if (end < 0) return new Float64Array(columns.length).fill(NaN);
   const source = createSource(shared, field);
-  if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
+  if (isConverted || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
   const length = field.window ?? DEFAULT_WINDOW;
   const from = Math.max(0, end - length + 1);
   const window = { end, length, observationsMin: computeHalf(length) };
   if (source.kind === 'beta') {
     const rolled = shared.rolling?.betas({ ...window, columns, universe });
     if (rolled) return rolled;
-    const of = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
-    return computeBetas(of, { market: shared.marketReturns(of, universe), length, columns });
+    const returnWindow = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
+    return computeBetas(returnWindow, { market: shared.marketReturns(returnWindow, universe), length, columns });
   }
   if (source.kind === 'windowed') {
     const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
@@ -339,11 +339,11 @@ function computeField(
     return values;
   }
   if (field.aggregate !== 'last') {
-    const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
+    const series = isConverted ? table.inIndexCurrency(source.trailing) : source.trailing;
     if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
     return computeOverWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
   }
-  const series = convert ? table.inIndexCurrency(source.series) : source.series;
+  const series = isConverted ? table.inIndexCurrency(source.series) : source.series;
   const { maxStaleSessions, suspendedSessions } = terms;
   return computeLatestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
 }

@@ -23,9 +23,9 @@ export interface DatapointDates {
 /** Returns the dates on which an expression is based: the union over all datapoints that it reads. */
 export function readExpression(
   shared: SharedState,
-  asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
+  request: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
 ): DatapointDates {
-  const { field, column, session } = asked;
+  const { field, column, session } = request;
   const { datapoints } = shared.terms;
   if (isField(field) && !datapoints.has(field.name))
     return readDatapoint(shared, { field: toFieldRequest(field), column, session });

@@ -94,7 +94,7 @@ export interface DatapointsByName {
 }
 
 export function createDatapointsByName(definitions: ReadonlyMap<string, ExpressionNode>): DatapointsByName {
-  const known = new Map<string, ExpressionNode>();
+  const requestByKey = new Map<string, ExpressionNode>();
   const arithmetic = new WeakMap<ExpressionNode, boolean>();
   const isOfColumns = (node: ExpressionNode): boolean => {
     if (node.node === 'value') return typeof node.value === 'number';
@@ -117,8 +117,8 @@ export function createDatapointsByName(definitions: ReadonlyMap<string, Expressi
       const definition = field.dataset === null ? definitions.get(field.name) : undefined;
       if (definition === undefined) return null;
       const key = createRequestKey(field);
-      const result = known.get(key) ?? applyRequest(definition, field);
-      known.set(key, result);
+      const result = requestByKey.get(key) ?? applyRequest(definition, field);
+      requestByKey.set(key, result);
       return result;
     },
   };
@@ -143,16 +143,16 @@ export function createExpressionSection(
   context: DecisionContext,
 ): ExpressionSection {
   const { expanded } = datapointsByName;
-  const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
+  const valuesByColumns = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
 
   const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
     const node = isField(expression) ? expanded(toFieldRequest(expression)) : expression;
     if (node === null) return leaves.numbers(toFieldRequest(expression as FieldRequest), columns); // The field has no definition.
     if (isField(node)) return numbers(node, columns);
-    const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
-    known.set(columns, of);
-    const result = of.get(node) ?? evaluate(node, columns);
-    of.set(node, result);
+    const valuesByNode = valuesByColumns.get(columns) ?? new Map<ExpressionNode, Float64Array>();
+    valuesByColumns.set(columns, valuesByNode);
+    const result = valuesByNode.get(node) ?? evaluate(node, columns);
+    valuesByNode.set(node, result);
     return result;
   };
 
@@ -315,8 +315,8 @@ function applyInGroups(
   of.forEach((group, position) => members[group]!.push(position));
   const result = new Float64Array(values.length);
   for (const positions of members) {
-    const own = across(Float64Array.from(positions, (position) => values[position]!));
-    positions.forEach((position, k) => (result[position] = own[k]!));
+    const groupValues = across(Float64Array.from(positions, (position) => values[position]!));
+    positions.forEach((position, k) => (result[position] = groupValues[k]!));
   }
   return result;
 }

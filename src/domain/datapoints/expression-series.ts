@@ -17,10 +17,10 @@ export interface SeriesSource {
 
 /** Returns a function that creates the series of an expression, each once, because windows are cached by series. */
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
-  const known = new Map<ExpressionNode, Series>();
+  const seriesByNode = new Map<ExpressionNode, Series>();
   const findSeries = (node: ExpressionNode): Series => {
-    const result = known.get(node) ?? createSeries(node);
-    known.set(node, result);
+    const result = seriesByNode.get(node) ?? createSeries(node);
+    seriesByNode.set(node, result);
     return result;
   };
 

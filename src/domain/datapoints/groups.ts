@@ -49,14 +49,14 @@ interface Numbering {
 
 /** Creates a numbering of texts in order of first occurrence. */
 function createNumbering(): Numbering {
-  const known = new Map<string | null, number>();
+  const numberByText = new Map<string | null, number>();
   const texts: (string | null)[] = [];
   return {
     texts,
     of(value) {
       const text = readGroup(value);
-      const number = known.get(text) ?? texts.push(text) - 1;
-      known.set(text, number);
+      const number = numberByText.get(text) ?? texts.push(text) - 1;
+      numberByText.set(text, number);
       return number;
     },
   };

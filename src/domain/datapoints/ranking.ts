@@ -13,9 +13,9 @@ const BITS_MIN = 1500;
  * @returns [n]
  * @cost O(n log n), on typed arrays
  */
-export function rankPositions(values: Float64Array, positions: Int32Array, ascending: boolean): Int32Array {
+export function rankPositions(values: Float64Array, positions: Int32Array, isAscending: boolean): Int32Array {
   const n = positions.length;
-  const sign = ascending ? 1 : -1;
+  const sign = isAscending ? 1 : -1;
   let order = new Int32Array(n);
   let keys = new Float64Array(n);
   let present = 0;

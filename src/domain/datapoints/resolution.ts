@@ -68,10 +68,10 @@ const kindsByTable = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
  * @cost O(rows) on the first call
  */
 export function findReferenceKind({ reference }: MarketData, column: string): ValueKind {
-  const known = kindsByTable.get(reference) ?? new Map<string, ValueKind>();
-  kindsByTable.set(reference, known);
-  const kind = known.get(column) ?? findKind(reference, column);
-  known.set(column, kind);
+  const kindByColumn = kindsByTable.get(reference) ?? new Map<string, ValueKind>();
+  kindsByTable.set(reference, kindByColumn);
+  const kind = kindByColumn.get(column) ?? findKind(reference, column);
+  kindByColumn.set(column, kind);
   return kind;
 }
 

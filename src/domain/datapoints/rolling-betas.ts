@@ -81,12 +81,12 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
       const sum = before + valuesA[i]! * moveA + valuesB[i]! * moveB + valuesC[i]! * moveC + valuesD[i]! * moveD;
       if (sum === sum) sums[i] = sum;
       else {
-        let known = before;
-        if (!Number.isNaN(valuesA[i]!)) known += valuesA[i]! * moveA;
-        if (!Number.isNaN(valuesB[i]!)) known += valuesB[i]! * moveB;
-        if (!Number.isNaN(valuesC[i]!)) known += valuesC[i]! * moveC;
-        if (!Number.isNaN(valuesD[i]!)) known += valuesD[i]! * moveD;
-        sums[i] = known;
+        let updatedSum = before;
+        if (!Number.isNaN(valuesA[i]!)) updatedSum += valuesA[i]! * moveA;
+        if (!Number.isNaN(valuesB[i]!)) updatedSum += valuesB[i]! * moveB;
+        if (!Number.isNaN(valuesC[i]!)) updatedSum += valuesC[i]! * moveC;
+        if (!Number.isNaN(valuesD[i]!)) updatedSum += valuesD[i]! * moveD;
+        sums[i] = updatedSum;
       }
     }
   };
@@ -104,8 +104,8 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     absences.over(from, end);
     const enough = Math.max(2, observationsMin);
     const mean = marketSums[SUM]! / marketSums[COUNT]!;
-    const moved = computeMarketSquares(marketSums);
-    const share = marketSums[COUNT]! < enough || moved === 0 ? NaN : 1 / moved;
+    const marketSquares = computeMarketSquares(marketSums);
+    const share = marketSums[COUNT]! < enough || marketSquares === 0 ? NaN : 1 / marketSquares;
     const { latest } = absences;
     const slopes = new Float64Array(places.length);
     for (let i = 0; i < slopes.length; i++) {
@@ -127,17 +127,17 @@ const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 /** Returns the sum of squares of a market about its mean; 0 if it is constant. */
 function computeMarketSquares(market: MarketSums): number {
   const count = market[COUNT]!;
-  const moved = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
-  return moved / (count - 1) >= CONSTANT_SQUARES ? moved : 0;
+  const squares = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
+  return squares / (count - 1) >= CONSTANT_SQUARES ? squares : 0;
 }
 
 /**
- * Computes the slope of returns on market returns. @param own sum of the returns of a security @param products sum of
+ * Computes the slope of returns on market returns. @param returnSum sum of the returns of a security @param products sum of
  * the products of those returns with market returns
  */
-function computeSlope(own: number, products: number, market: MarketSums): number {
-  const moved = computeMarketSquares(market);
-  return moved === 0 ? NaN : (products - (own * market[SUM]!) / market[COUNT]!) / moved;
+function computeSlope(returnSum: number, products: number, market: MarketSums): number {
+  const marketSquares = computeMarketSquares(market);
+  return marketSquares === 0 ? NaN : (products - (returnSum * market[SUM]!) / market[COUNT]!) / marketSquares;
 }
 
 /** Adds the returns of a session, multiplied by a number. */
@@ -152,11 +152,11 @@ function addTimes(sums: Float64Array, values: Float64Array, times: number): void
 type Rows = (session: number) => Float64Array;
 
 function createRows(returns: Series, followed: Int32Array, length: number): Rows {
-  const kept = Array.from({ length }, () => new Float64Array(followed.length));
+  const rows = Array.from({ length }, () => new Float64Array(followed.length));
   const sessions = new Int32Array(length).fill(-1);
   return (session) => {
     const position = session % length;
-    const row = kept[position]!;
+    const row = rows[position]!;
     if (sessions[position] !== session) returns.fill(session, followed, row);
     sessions[position] = session;
     return row;

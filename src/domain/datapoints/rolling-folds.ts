@@ -86,7 +86,7 @@ interface BlockSuffixes {
   /** Maximum number of sessions in a block. */
   readonly length: number;
   /** Starts a block with the sessions before `block`, down to `from`. */
-  sum(of: SummedBlock, folding: Folding): void;
+  sum(block: SummedBlock, folding: Folding): void;
   /** Returns the results from a session to the end of the block; valid until the next call. */
   after(session: number, folding: Folding): Float64Array;
 }
@@ -103,7 +103,7 @@ function createSuffixes({
   step,
 }: Pick<BlockSuffixes, 'stride' | 'length'> & { readonly step: number }): BlockSuffixes {
   /** Results of the last `k * step` sessions of the block, [k]. */
-  const kept = new Float64Array(stride * (Math.floor(length / step) + 1));
+  const cumulativeRows = new Float64Array(stride * (Math.floor(length / step) + 1));
   /** Results between two cached ones; each adds one session. */
   const between = new Float64Array(stride * (step - 1));
   /** Number of sessions at which `between` begins; negative if it is empty. */
@@ -119,10 +119,10 @@ function createSuffixes({
       ({ block, from: first } = summedBlock);
       columns = summedBlock.columns;
       begun = -1;
-      let sums = findRow(kept, 0);
+      let sums = findRow(cumulativeRows, 0);
       clear(sums, folding.empty);
       for (let count = step; count <= block - first; count += step) {
-        const more = findRow(kept, count / step);
+        const more = findRow(cumulativeRows, count / step);
         more.set(sums);
         addRun(folding, more, { first: block - count + step - 1, last: block - count, columns });
         sums = more;
@@ -131,10 +131,10 @@ function createSuffixes({
     after(session, folding) {
       const count = block - session;
       const behind = Math.floor(count / step) * step;
-      if (count === behind) return findRow(kept, count / step);
+      if (count === behind) return findRow(cumulativeRows, count / step);
       if (begun !== behind) {
         begun = behind;
-        let sums = findRow(kept, behind / step);
+        let sums = findRow(cumulativeRows, behind / step);
         const longest = Math.min(behind + step - 1, block - first);
         for (let more = behind + 1; more <= longest; more++) {
           const next = findRow(between, more - behind - 1);

@@ -84,13 +84,13 @@ export function createRollingStatistics(
  */
 function createPositionFinder(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
   const placeOf = new Map(Array.from(followed, (column, place) => [column, place]));
-  const known = new WeakMap<Int32Array, Int32Array | null>();
+  const placesByColumns = new WeakMap<Int32Array, Int32Array | null>();
   return (columns) => {
-    let places = known.get(columns);
+    let places = placesByColumns.get(columns);
     if (places === undefined) {
       places = columns.map((column) => placeOf.get(column) ?? -1);
       if (places.includes(-1)) places = null;
-      known.set(columns, places);
+      placesByColumns.set(columns, places);
     }
     return places;
   };

@@ -20,11 +20,11 @@ export interface RowFunction extends NativeFunction {
 const SORTING_STEPS = 10;
 
 /** Returns the length of a row; if omitted, all values form one row. */
-const readLength = (given: number | undefined, all: number): number =>
-  given === undefined || Number.isNaN(given) ? Math.max(1, all) : given;
+const readLength = (length: number | undefined, all: number): number =>
+  length === undefined || Number.isNaN(length) ? Math.max(1, all) : length;
 
 /** Returns the minimum number of values of a statistic. Default: 1. */
-const readLeast = (given: number | undefined): number => (given === undefined || Number.isNaN(given) ? 1 : given);
+const readLeast = (least: number | undefined): number => (least === undefined || Number.isNaN(least) ? 1 : least);
 
 /** Returns the reason why a number is not a whole number within a range; undefined if it is. */
 function describeNumberFault(
@@ -240,7 +240,7 @@ const smooth: RowFunction = {
   },
 };
 
-const defineArithmetic = (name: string, help: string, of: (a: number, b: number) => number): RowFunction => ({
+const defineArithmetic = (name: string, help: string, operate: (a: number, b: number) => number): RowFunction => ({
   name,
   help,
   parameters: ['values', 'others'],
@@ -254,7 +254,7 @@ const defineArithmetic = (name: string, help: string, of: (a: number, b: number)
     const period = others!.length;
     for (let i = 0, k = 0; i < out.length; i++, k++) {
       if (k === period) k = 0;
-      out[i] = of(values![i]!, others![k]!);
+      out[i] = operate(values![i]!, others![k]!);
     }
   },
 });
@@ -281,8 +281,8 @@ const SHAPE_FUNCTIONS: readonly RowFunction[] = [
       return fault ?? (all! / length!) * (to! - from!);
     },
     compute([values], [length, from, to], out) {
-      const kept = to! - from!;
-      for (let position = 0, k = 0; position < out.length; position += kept, k++)
+      const rowLength = to! - from!;
+      for (let position = 0, k = 0; position < out.length; position += rowLength, k++)
         out.set(values!.subarray(k * length! + from!, k * length! + to!), position);
     },
   },

@@ -80,8 +80,8 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   const results = new Map<string, Series>();
   const converted = new Map<Series, Series>();
   const computeOnce = (key: string, make: () => Series): Series => {
-    const known = results.get(key);
-    if (known !== undefined) return known;
+    const cachedSeries = results.get(key);
+    if (cachedSeries !== undefined) return cachedSeries;
     const series = make();
     results.set(key, series);
     return series;
@@ -96,9 +96,9 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     growth: () => computeOnce('growth', () => createGrowthBetweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
-      const known = converted.get(series) ?? multiplySeries(series, terms.exchange);
-      converted.set(series, known);
-      return known;
+      const convertedSeries = converted.get(series) ?? multiplySeries(series, terms.exchange);
+      converted.set(series, convertedSeries);
+      return convertedSeries;
     },
   };
   const findGrowth = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);

@@ -31,8 +31,8 @@ export function createTally(series: Series, names: number): Tally {
   };
   return {
     counts(from, end) {
-      const moved = Math.abs(from - first) + Math.abs(end - last);
-      if (from > last || end < first || moved > end - from) {
+      const distance = Math.abs(from - first) + Math.abs(end - last);
+      if (from > last || end < first || distance > end - from) {
         counts.fill(0);
         add(from, end, 1);
       } else {

@@ -23,8 +23,9 @@ export function createVectorCache(): VectorCache {
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
   return {
     value(key, columns, compute) {
-      const known = cache.get(key);
-      const picked = known === undefined ? undefined : pickValues(known.columns, known.values, columns);
+      const cachedEntry = cache.get(key);
+      const picked =
+        cachedEntry === undefined ? undefined : pickValues(cachedEntry.columns, cachedEntry.values, columns);
       if (picked !== undefined) return picked;
       const values = compute();
       cache.set(key, { columns, values });
@@ -32,13 +33,13 @@ export function createVectorCache(): VectorCache {
       return values;
     },
     ordered(values, { ascending, withMissing }) {
-      const known = orders.get(values);
+      const valueOrders = orders.get(values);
       const key = `${ascending} ${withMissing}`;
       const positions = listPositions(values);
       const order =
-        known?.get(key) ??
+        valueOrders?.get(key) ??
         rankPositions(values, withMissing ? positions : selectPositionsWithValue(values, positions), ascending);
-      known?.set(key, order);
+      valueOrders?.set(key, order);
       return order;
     },
   };

@@ -55,7 +55,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
   const { panel } = series;
   if (panel === undefined && filledCells.length < ROWS * n) filledCells = new Float64Array(ROWS * n);
   const values = panel === undefined ? filledCells : panel.cells;
-  const at = panel === undefined ? listPositions(columns) : columns;
+  const panelColumns = panel === undefined ? listPositions(columns) : columns;
   const less = panel === undefined ? 0 : panel.less;
   const rows = new Int32Array(ROWS);
   for (let session = oldest + 1; session <= end; session += ROWS) {
@@ -65,7 +65,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
       if (panel === undefined) series.fill(session + r, columns, values.subarray(r * n, (r + 1) * n));
     }
     if (count === ROWS && newest < session && hasAllValues(rows)) {
-      copyRows({ values, less, rows, at, cells, first: session - origin, stride, places });
+      copyRows({ values, less, rows, at: panelColumns, cells, first: session - origin, stride, places });
       continue;
     }
     for (let k = 0; k < n; k++) {
@@ -74,7 +74,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
       for (let r = Math.max(0, until[place]! - session + 1); r < count; r++) {
         const row = rows[r]!;
         if (row < 0) cells[to + r] = NaN;
-        else cells[to + r] = values[row + at[k]!]! - less;
+        else cells[to + r] = values[row + panelColumns[k]!]! - less;
       }
     }
   }

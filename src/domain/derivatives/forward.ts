@@ -70,20 +70,20 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
   const growth = Math.exp((r - q - b) * tau);
 
   let discounted = 0;
-  let grown = 0;
+  let dividendValue = 0;
   let discountedTime = 0;
   for (const dividend of dividends) {
     const time = dividend.days / DAYS_PER_YEAR;
     const present = dividend.amount * Math.exp(-r * time);
     discounted += present;
     discountedTime += present * time;
-    grown += dividend.amount * Math.exp(r * (tau - time));
+    dividendValue += dividend.amount * Math.exp(r * (tau - time));
   }
 
   const fairValue = (spot - discounted) * growth;
   const total = fairValue - spot;
   const financing = spot * Math.expm1(r * tau);
-  const dividend = isDiscrete ? -grown : spot * Math.expm1(-q * tau);
+  const dividend = isDiscrete ? -dividendValue : spot * Math.expm1(-q * tau);
   const borrow = spot * Math.expm1(-b * tau);
   return {
     days,

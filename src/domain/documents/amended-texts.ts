@@ -27,8 +27,8 @@ export function listTexts(document: IndexDocument): readonly IndexText[] {
   return result;
 }
 
-function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): IndexText[] {
-  const { amendments: _ofLater, ...first } = whole;
+function readTexts(base: IndexDocument, amendments: readonly Amendment[]): IndexText[] {
+  const { amendments: _ofLater, ...first } = base;
   const texts: IndexText[] = [{ position: 0, from: -Infinity, document: first, amendment: null }];
   for (const [k, amendment] of amendments.entries()) {
     const document = IndexDocument.parse(amendText(texts[k]!.document, amendment)); // Documents are checked before they are saved.
@@ -67,6 +67,6 @@ export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument
 export function omitLaterAmendments(document: IndexDocument, date: string): IndexDocument {
   const { amendments, ...rest } = document;
   if (amendments === undefined) return document;
-  const kept = amendments.filter(({ effective_from: from }) => from <= date);
-  return kept.length === 0 ? rest : { ...rest, amendments: kept };
+  const effective = amendments.filter(({ effective_from: from }) => from <= date);
+  return effective.length === 0 ? rest : { ...rest, amendments: effective };
 }

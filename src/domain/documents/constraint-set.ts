@@ -65,10 +65,10 @@ export function readRows(
     findings.push(...result.findings);
     return result.value;
   });
-  const requests = listCalledIndices(read, path).map(({ path: at, id }) => ({
+  const requests = listCalledIndices(read, path).map(({ path: requestPath, id }) => ({
     severity: 'error' as const,
     code: 'NOT_IN_CHOICES' as const,
-    path: at,
+    path: requestPath,
     message: `Only index documents can refer to other indices, such as ${id}.`,
     value: id,
   }));

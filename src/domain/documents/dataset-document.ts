@@ -136,12 +136,12 @@ export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[num
 export function readDeclaration(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
   const fields = DECLARED_FIELDS.map((field) => [field, document[field] ?? null]);
-  const { source, versions_kept: kept, price_overrides: overrides } = document;
+  const { source, versions_kept: versionsKept, price_overrides: overrides } = document;
   return {
     ...Object.fromEntries(fields),
     ...(typeof source === 'string' && { source: removePassword(source) }),
     // Omitted if all versions are kept, so that older stores get no additional version.
-    ...(kept == null ? {} : { versions_kept: kept }),
+    ...(versionsKept == null ? {} : { versions_kept: versionsKept }),
     ...(overrides === undefined ? {} : { price_overrides: overrides }),
   } as DeclaredDataset; // Every field has the type that it has in the document of the store.
 }

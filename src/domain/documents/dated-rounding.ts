@@ -33,9 +33,9 @@ export function findRounding(rounding: DatedRounding | undefined, day: Day): Rou
 }
 
 /** Returns true if a value is rounded on any date. */
-export function roundsAny(rounding: DatedRounding | undefined, of: keyof RoundingSpec): boolean {
+export function roundsAny(rounding: DatedRounding | undefined, member: keyof RoundingSpec): boolean {
   return (
-    rounding?.[of] !== undefined ||
-    (rounding?.amended ?? []).some((amendedRounding) => amendedRounding.rounding[of] !== undefined)
+    rounding?.[member] !== undefined ||
+    (rounding?.amended ?? []).some((amendedRounding) => amendedRounding.rounding[member] !== undefined)
   );
 }

@@ -32,10 +32,12 @@ type Json = Readonly<Record<string, unknown>>;
 function compareObjects(before: Json, after: Json, path: string, changes: DocumentChange[]): void {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
   for (const name of names) {
-    const at = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (!Object.hasOwn(after, name)) changes.push({ path: at, op: 'remove', before: before[name], after: null });
-    else if (!Object.hasOwn(before, name)) changes.push({ path: at, op: 'add', before: null, after: after[name] });
-    else compare(before[name], after[name], at, changes);
+    const memberPath = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (!Object.hasOwn(after, name))
+      changes.push({ path: memberPath, op: 'remove', before: before[name], after: null });
+    else if (!Object.hasOwn(before, name))
+      changes.push({ path: memberPath, op: 'add', before: null, after: after[name] });
+    else compare(before[name], after[name], memberPath, changes);
   }
 }
 

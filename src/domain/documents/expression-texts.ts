@@ -32,17 +32,19 @@ export interface TextLocation {
 export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextLocation): WithParsedTexts<T> {
   const findings: Finding[] = [];
   const texts = new Map<string, ParsedText>();
-  const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
-    const expected = describeExpected(at);
-    if (expected !== undefined) return parseTree(given, { ...place, path }, { expected, findings, texts });
-    const inner = unwrap(at);
-    if (inner !== at) return visit(inner, given, path);
-    if (at instanceof z.ZodArray && Array.isArray(given))
-      return given.map((item: unknown, i) => visit(at.element as z.ZodType, item, `${path}[${i}]`));
-    if (!(at instanceof z.ZodObject) || typeof given !== 'object' || given === null) return given;
-    const members = Object.entries(given).map(([name, member]): [string, unknown] => {
-      const own = Object.hasOwn(at.shape, name) ? (at.shape[name] as z.ZodType) : undefined;
-      return [name, own === undefined ? member : visit(own, member, `${path}.${name}`)];
+  const visit = (currentSchema: z.ZodType, current: unknown, path: string): unknown => {
+    const expected = describeExpected(currentSchema);
+    if (expected !== undefined) return parseTree(current, { ...place, path }, { expected, findings, texts });
+    const inner = unwrap(currentSchema);
+    if (inner !== currentSchema) return visit(inner, current, path);
+    if (currentSchema instanceof z.ZodArray && Array.isArray(current))
+      return current.map((item: unknown, i) => visit(currentSchema.element as z.ZodType, item, `${path}[${i}]`));
+    if (!(currentSchema instanceof z.ZodObject) || typeof current !== 'object' || current === null) return current;
+    const members = Object.entries(current).map(([name, member]): [string, unknown] => {
+      const memberSchema = Object.hasOwn(currentSchema.shape, name)
+        ? (currentSchema.shape[name] as z.ZodType)
+        : undefined;
+      return [name, memberSchema === undefined ? member : visit(memberSchema, member, `${path}.${name}`)];
     });
     return Object.fromEntries(members);
   };
@@ -71,16 +73,16 @@ interface TextReading {
 }
 
 function parseTree(
-  given: unknown,
+  value: unknown,
   { path, rowId = null, market }: TextLocation,
   { expected, findings, texts }: TextReading,
 ): unknown {
-  if (typeof given === 'object' && given !== null) {
-    findings.push(...reportUnits(given, { path, rowId }, expected));
-    return toCanonicalTree(given);
+  if (typeof value === 'object' && value !== null) {
+    findings.push(...reportUnits(value, { path, rowId }, expected));
+    return toCanonicalTree(value);
   }
-  if (typeof given !== 'string' || given === '' || (expected === 'number' && isName(given, market))) return given;
-  const parsedText = readExpression(given, expected);
+  if (typeof value !== 'string' || value === '' || (expected === 'number' && isName(value, market))) return value;
+  const parsedText = readExpression(value, expected);
   findings.push(
     ...parsedText.problems.map((problem) => ({ severity: 'error' as const, path, row_id: rowId, ...problem })),
   );
@@ -93,13 +95,13 @@ function parseTree(
 }
 
 /** Reports conflicting units in a tree that was sent as nodes. */
-function reportUnits(given: object, { path, rowId = null }: TextLocation, expected: ExpectedKind): Finding[] {
-  if (!isShaped(given)) return [];
-  return checkTree(given, expected)
+function reportUnits(tree: object, { path, rowId = null }: TextLocation, expected: ExpectedKind): Finding[] {
+  if (!isShaped(tree)) return [];
+  return checkTree(tree, expected)
     .problems.filter(({ code }) => code === 'UNIT_MISMATCH')
     .map(({ code, message, path: steps }) => {
-      const at = formatPath(path, [...steps]);
-      return { severity: 'error', code, path: at, row_id: rowId, message: `${at} ${message}.` };
+      const nodePath = formatPath(path, [...steps]);
+      return { severity: 'error', code, path: nodePath, row_id: rowId, message: `${nodePath} ${message}.` };
     });
 }
 
@@ -113,9 +115,9 @@ const PLACEHOLDERS: Readonly<Record<ExpectedKind, unknown>> = {
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
 /** Returns a tree in canonical form with its text. A tree of only fields and conditions is returned as sent. */
-function toCanonicalTree(given: object): unknown {
+function toCanonicalTree(tree: object): unknown {
   // The schema refuses other shapes and reports the path of each wrong member.
-  return hasNewNodes(given) && isShaped(given) ? addText(given) : given;
+  return hasNewNodes(tree) && isShaped(tree) ? addText(tree) : tree;
 }
 
 function hasNewNodes(value: unknown): boolean {

@@ -116,9 +116,9 @@ export function readStudyRequest(body: Body): ParsedStudy {
   if (value === undefined) throw new Error('a request without errors has a value');
   const checks = value.runs.map((run, i) => ({ ...checkRequest(run), path: `runs[${i}]` }));
   const faulty = checks.filter((check) => hasErrors(check.findings)).slice(0, FAULTY_RUNS_MAX);
-  const own = faulty.flatMap(({ path, findings: all }) =>
+  const problemFindings = faulty.flatMap(({ path, findings: all }) =>
     all.map((finding) => ({ ...finding, path: finding.path === '' ? path : `${path}.${finding.path}` })),
   );
-  assertNoErrors('request', own);
+  assertNoErrors('request', problemFindings);
   return { studyId: value.study_id, requests: checks.map((check) => check.value!) }; // no run has errors
 }

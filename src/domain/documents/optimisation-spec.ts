@@ -130,15 +130,15 @@ export function checkOptimisation(raw: RawFields, path: string): Finding[] {
 /** Reports uncertainty sets that the objective does not use. @param uncertainty value that is not validated yet */
 function reportUncertainty(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
   if (typeof uncertainty !== 'object' || uncertainty === null) return [];
-  const given = uncertainty as Readonly<Record<string, unknown>>; // the shape is not checked yet
-  return UNCERTAIN_ESTIMATES.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
-    (what): Finding => ({
-      severity: 'error',
-      code: 'OUT_OF_RANGE',
-      path: `${path}.${what}`,
-      message: `${path}.${what} is present, but the objective ${type} has no worst case for it. Use null.`,
-    }),
-  );
+  const uncertaintyMembers = uncertainty as Readonly<Record<string, unknown>>; // the shape is not checked yet
+  return UNCERTAIN_ESTIMATES.filter(
+    (what) => !uncertain.includes(what) && (uncertaintyMembers[what] ?? null) !== null,
+  ).map((what): Finding => ({
+    severity: 'error',
+    code: 'OUT_OF_RANGE',
+    path: `${path}.${what}`,
+    message: `${path}.${what} is present, but the objective ${type} has no worst case for it. Use null.`,
+  }));
 }
 
 function reportObjective(objective: unknown, path: string): Finding[] {

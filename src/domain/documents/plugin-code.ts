@@ -15,28 +15,36 @@ export function checkParameter(value: Value, { default: fallback, minimum, maxim
 }
 
 /** Reports errors in the parameters that a document passes to a plug-in. @param path path of the use of the plug-in */
-export function checkGivenParameters(
-  { parameters: given }: PluginUse,
-  stored: PluginDocument,
-  path: string,
-): Finding[] {
-  return Object.entries(given).flatMap(([name, value]): Finding[] => {
-    const at = `${path}.parameters.${name}`;
+export function checkGivenParameters({ parameters }: PluginUse, stored: PluginDocument, path: string): Finding[] {
+  return Object.entries(parameters).flatMap(([name, value]): Finding[] => {
+    const parameterPath = `${path}.parameters.${name}`;
     const terms = Object.hasOwn(stored.parameters, name) ? stored.parameters[name] : undefined;
     if (terms === undefined) {
       const accepted = Object.keys(stored.parameters);
-      const message = `${at} is not a parameter of the plug-in; the accepted set is ${accepted.join(', ') || 'empty'}.`;
-      return [{ severity: 'error', code: 'UNKNOWN_PARAMETER', path: at, message, accepted, value }];
+      const message = `${parameterPath} is not a parameter of the plug-in; the accepted set is ${accepted.join(', ') || 'empty'}.`;
+      return [{ severity: 'error', code: 'UNKNOWN_PARAMETER', path: parameterPath, message, accepted, value }];
     }
     const problem = checkParameter(value, terms);
     return problem === undefined
       ? []
-      : [{ severity: 'error', code: 'OUT_OF_RANGE', path: at, message: `${at} ${problem}.`, value }];
+      : [
+          {
+            severity: 'error',
+            code: 'OUT_OF_RANGE',
+            path: parameterPath,
+            message: `${parameterPath} ${problem}.`,
+            value,
+          },
+        ];
   });
 }
 
-/** Returns the form of a stored plug-in in a computed document. @param given values of its parameters */
-export function resolvePluginCode(stored: PluginDocument, given: PluginUse['parameters'], sha256: string): PluginCode {
+/** Returns the form of a stored plug-in in a computed document. @param overrides values of its parameters */
+export function resolvePluginCode(
+  stored: PluginDocument,
+  overrides: PluginUse['parameters'],
+  sha256: string,
+): PluginCode {
   return {
     kind: stored.kind,
     sha256,
@@ -48,7 +56,7 @@ export function resolvePluginCode(stored: PluginDocument, given: PluginUse['para
     })),
     parameters: {
       ...Object.fromEntries(Object.entries(stored.parameters).map(([name, terms]) => [name, terms.default])),
-      ...given,
+      ...overrides,
     },
     source: stored.source,
   };

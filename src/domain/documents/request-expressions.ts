@@ -26,12 +26,12 @@ export function parseDerivation(derivation: RawBody, prefix: string, rowParser: 
 }
 
 /** Returns the body of an optimisation request, with its expressions as trees. */
-export function parseRequest(sent: RawBody): {
+export function parseRequest(rawBody: RawBody): {
   readonly body: RawBody;
   readonly findings: readonly Finding[];
 } {
   const findings: Finding[] = [];
-  const body = parseDerivation(sent, '', (schema, value, place) => {
+  const body = parseDerivation(rawBody, '', (schema, value, place) => {
     const result = parseExpressions(schema, value, place);
     findings.push(...result.findings);
     return result.value;
@@ -55,10 +55,10 @@ function parseRelaxation(
     if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;
     const row = rows.find((own) => isObject(own) && own['id'] === entry['row']);
     const type = isObject(row) ? row['type'] : undefined;
-    const known = findConstraintClass(typeof type === 'string' ? type : '');
-    if (known === undefined) return entry;
+    const constraintClass = findConstraintClass(typeof type === 'string' ? type : '');
+    if (constraintClass === undefined) return entry;
     const steps = entry['steps'].map((step: unknown, k) =>
-      isObject(step) ? rowParser(known.params, step, { path: `${path}[${i}].steps[${k}]` }) : step,
+      isObject(step) ? rowParser(constraintClass.params, step, { path: `${path}[${i}].steps[${k}]` }) : step,
     );
     return { ...entry, steps };
   });
@@ -84,7 +84,8 @@ export function parseRow(
   const entry = classOf(row['type']);
   if (entry === undefined) return row;
   const rowId = typeof row['id'] === 'string' && row['id'] !== '' ? row['id'] : null;
-  const parseParams = (own: unknown, at: string): unknown => read(entry.params, own, { path: `${at}.params`, rowId });
+  const parseParams = (params: unknown, paramsPath: string): unknown =>
+    read(entry.params, params, { path: `${paramsPath}.params`, rowId });
   const steps = row['fallback'];
   const fallback = Array.isArray(steps)
     ? steps.map((step: unknown, i) =>

@@ -34,10 +34,10 @@ function reportClash([first, otherStoreReference]: readonly StoreReference[]): F
  * active store.
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
-export function findStore(documents: Documents, asked: string | null | undefined = null): string | null {
+export function findStore(documents: Documents, requestedStore: string | null | undefined = null): string | null {
   const storeReferences = listStoreReferences(documents);
-  if (asked != null && storeReferences.every(({ storeId }) => storeId !== asked))
-    storeReferences.push({ storeId: asked, by: 'the request' });
+  if (requestedStore != null && storeReferences.every(({ storeId }) => storeId !== requestedStore))
+    storeReferences.push({ storeId: requestedStore, by: 'the request' });
   const clash = reportClash(storeReferences);
   if (clash.length > 0) throw refuseWithFindings('data store', clash);
   return storeReferences[0]?.storeId ?? null;

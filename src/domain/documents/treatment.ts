@@ -32,8 +32,8 @@ export function resolveTreatment(
   if (pipeline !== null) return addAmendments(pipeline.treatment, document, calendars);
   const sourceId = isOverlayDocument(document) ? listSources(document)[0] : derivation?.source_index_id;
   const source = sourceId === undefined ? undefined : indexOf(sourceId);
-  const beneath = source && resolveTreatment(source, indexOf, calendars);
-  return beneath && combineTreatment(document, beneath);
+  const underlyingTreatment = source && resolveTreatment(source, indexOf, calendars);
+  return underlyingTreatment && combineTreatment(document, underlyingTreatment);
 }
 
 function addAmendments(treatment: TreatmentSpec, document: IndexDocument, calendars?: Calendars): DatedTreatment {
@@ -76,9 +76,12 @@ export function limitTreatment({ amended, ...first }: DatedTreatment, day: Day):
 }
 
 /** Returns the treatment of an index within an overlay. A blend may have its own return variant. */
-export function combineTreatment({ overlay }: Pick<IndexDocument, 'overlay'>, beneath: DatedTreatment): DatedTreatment {
+export function combineTreatment(
+  { overlay }: Pick<IndexDocument, 'overlay'>,
+  underlyingTreatment: DatedTreatment,
+): DatedTreatment {
   const variant = overlay?.type === 'blend' ? overlay.variant : undefined;
-  return variant === undefined || variant === beneath.dividends
-    ? beneath
-    : changeTreatment(beneath, (treatment) => ({ ...treatment, dividends: variant }));
+  return variant === undefined || variant === underlyingTreatment.dividends
+    ? underlyingTreatment
+    : changeTreatment(underlyingTreatment, (treatment) => ({ ...treatment, dividends: variant }));
 }

@@ -124,9 +124,9 @@ const VIEW_TOLERANCE = 1e-8;
  */
 function assertViewsMet(views: readonly View[], posterior: Float64Array): void {
   for (const { position, weights, value, confidence } of views) {
-    const met = computeDotProduct(weights, posterior);
-    if (confidence < 1 || Math.abs(met - value) <= VIEW_TOLERANCE * (1 + Math.abs(value))) continue;
-    const message = `View ${position + 1} states ${value} with certainty, but the other certain views imply ${met}. The views contradict each other.`;
+    const posteriorValue = computeDotProduct(weights, posterior);
+    if (confidence < 1 || Math.abs(posteriorValue - value) <= VIEW_TOLERANCE * (1 + Math.abs(value))) continue;
+    const message = `View ${position + 1} states ${value} with certainty, but the other certain views imply ${posteriorValue}. The views contradict each other.`;
     throw new Refusal('VALIDATION_FAILED', message, {
       findings: [
         { severity: 'error', code: 'OUT_OF_RANGE', path: `expected_returns.views[${position}].value`, message, value },

@@ -25,9 +25,9 @@ export interface ReturnsContext {
   numbers(field: DatapointExpression): Float64Array;
   /**
    * Reports a warning.
-   * @param at path of the parameter, with its leading dot.
+   * @param path path of the parameter, with its leading dot.
    */
-  warn(message: string, at?: string): void;
+  warn(message: string, path?: string): void;
 }
 
 /** Model of expected returns with all its operations. */

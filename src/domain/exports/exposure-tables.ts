@@ -1,7 +1,7 @@
 import { dateColumn, createFractionColumn, numberColumn, textColumn, type ExportTable } from './export-table.js';
 
-const definePercentile = (share: string, of: string) =>
-  numberColumn(`Value for which the securities with at most this value have ${share} of the weights ${of}.`);
+const definePercentile = (share: string, description: string) =>
+  numberColumn(`Value for which the securities with at most this value have ${share} of the weights ${description}.`);
 
 /** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {

@@ -24,12 +24,12 @@ const effectsByActions = new WeakMap<MarketData['actions'], Map<string, EffectsB
 /** Returns the effects of all actions that are not cancelled. @cost O(N + A log A), once per market and terms */
 export function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const key = `${market.adjustment} ${createKey(terms)}`;
-  const own = effectsByActions.get(market.actions) ?? new Map<string, EffectsByDay>();
-  effectsByActions.set(market.actions, own);
-  const effects = own.get(key) ?? readEffects(market, terms);
-  own.delete(key);
-  own.set(key, effects);
-  if (own.size > TERMS_MAX) own.delete(own.keys().next().value!);
+  const effectsByKey = effectsByActions.get(market.actions) ?? new Map<string, EffectsByDay>();
+  effectsByActions.set(market.actions, effectsByKey);
+  const effects = effectsByKey.get(key) ?? readEffects(market, terms);
+  effectsByKey.delete(key);
+  effectsByKey.set(key, effects);
+  if (effectsByKey.size > TERMS_MAX) effectsByKey.delete(effectsByKey.keys().next().value!);
   return effects;
 }
 
@@ -48,7 +48,7 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const { actions, identifiers, adjustment } = market;
   const withheldOf = createWithholding(market, terms.withholdingTax);
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const found = actions.flatMap((action) => {
+  const datedEffects = actions.flatMap((action) => {
     const column = columnOf.get(action.identifier);
     const effect =
       action.status === 'cancelled'
@@ -56,11 +56,12 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
         : computeEffect(action, adjustment, terms, withheldOf(action.identifier, action.exDay));
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
-  found.sort((a, b) => a.day - b.day);
-  const getTerms = (term: keyof SessionEffect): Float64Array => Float64Array.from(found, ({ effect }) => effect[term]);
+  datedEffects.sort((a, b) => a.day - b.day);
+  const getTerms = (term: keyof SessionEffect): Float64Array =>
+    Float64Array.from(datedEffects, ({ effect }) => effect[term]);
   return {
-    days: Int32Array.from(found, ({ day }) => day),
-    columns: Int32Array.from(found, ({ column }) => column),
+    days: Int32Array.from(datedEffects, ({ day }) => day),
+    columns: Int32Array.from(datedEffects, ({ column }) => column),
     terms: {
       ratio: getTerms('ratio'),
       cash: getTerms('cash'),

@@ -56,8 +56,8 @@ export function findTerms(terms: GrowthTerms, day: Day): GrowthTerms {
 
 /** Returns terms without the changes that take effect after the close of a day. */
 export function selectTermsUntil({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
-  const kept = (amended ?? []).filter(({ after }) => after < day);
-  return kept.length === 0 ? first : { ...first, amended: kept };
+  const effective = (amended ?? []).filter(({ after }) => after < day);
+  return effective.length === 0 ? first : { ...first, amended: effective };
 }
 
 /** Returns terms with some members changed on every date. */
@@ -113,8 +113,8 @@ export function createSecurityTerms(variant: ReturnVariant, currency: string): G
  * index reinvests are not part of the growth of a single position.
  */
 export function toShortTerms(terms: GrowthTerms): GrowthTerms {
-  const taxed = listTerms(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
-  return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
+  const isTaxedAtAll = listTerms(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
+  return terms.reinvestment === 'constituent' && terms.variant === 'net' && isTaxedAtAll
     ? createChangedTerms(terms, { variant: 'total', withholdingTax: 0 })
     : terms;
 }

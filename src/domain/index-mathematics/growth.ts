@@ -149,9 +149,9 @@ export function createMarkKey({ sessions }: SessionMarket, session: number, term
  * of a session are far apart in memory.
  */
 export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, position: number): number {
-  const known = table.carried[position]!;
-  return known === known
-    ? known
+  const cachedClose = table.carried[position]!;
+  return cachedClose === cachedClose
+    ? cachedClose
     : (table.carried[position] = findCarriedUnder(sm, table, table.sessions[position]!, table.columns[position]!));
 }
 

@@ -101,8 +101,10 @@ export function findCloseOfEffect(
   { columns, sessions, closes }: EffectTable,
   position: number,
 ): number {
-  const known = closes[position]!;
-  return known === known ? known : (closes[position] = sm.carriedClose(sessions[position]!, columns[position]!));
+  const cachedClose = closes[position]!;
+  return cachedClose === cachedClose
+    ? cachedClose
+    : (closes[position] = sm.carriedClose(sessions[position]!, columns[position]!));
 }
 
 /** Returns true if an effect may change the value of a holding at the opening. */
@@ -153,10 +155,10 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
 
 function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['termsAt'] {
   if (terms.amended === undefined) return () => terms;
-  const known = new Map<number, GrowthTerms>();
+  const termsBySession = new Map<number, GrowthTerms>();
   return (session) => {
-    const result = known.get(session) ?? findTerms(terms, sessions[session]!);
-    known.set(session, result);
+    const result = termsBySession.get(session) ?? findTerms(terms, sessions[session]!);
+    termsBySession.set(session, result);
     return result;
   };
 }

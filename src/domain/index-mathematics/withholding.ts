@@ -99,15 +99,15 @@ export function requireWithholdingRates(
 ): void {
   const values = listValuesWithoutRate(market, tax, taxedSecurities);
   if (typeof tax === 'number' || values.length === 0) return;
-  const within =
+  const location =
     taxedSecurities.from === undefined || taxedSecurities.to === undefined
       ? ''
       : ` from ${formatDay(taxedSecurities.from)} to ${formatDay(taxedSecurities.to)}`;
-  throw new Refusal('NO_RATE', `${describeWithoutRate(tax, values)}${within}.`, { field: tax.field, values });
+  throw new Refusal('NO_RATE', `${describeWithoutRate(tax, values)}${location}.`, { field: tax.field, values });
 }
 
 /** Describes values without a rate as a sentence without a full stop. */
 export function describeWithoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
-  const shown = values.map((value) => value ?? '(no value)').join(', ');
-  return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${shown}`;
+  const valueList = values.map((value) => value ?? '(no value)').join(', ');
+  return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${valueList}`;
 }

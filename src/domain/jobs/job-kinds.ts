@@ -61,7 +61,7 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   readonly inParts?: true;
 }
 
-const defineKind = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
+const defineKind = <P, const M extends 'tasks' | 'served-market' | null>(entry: JobKindEntry<P, M>) => entry;
 const runSubject = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
 /** Properties of the kinds that change a dataset. */
 const datasetSubject = {
@@ -202,9 +202,9 @@ export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
 /**
  * Returns the kinds whose jobs are deleted with their subject, given the kind of subject and the member that names it.
  */
-export function listKindsDeletedWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
+export function listKindsDeletedWith(subjectKind: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {
     const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
-    return subject?.of === of && subject.named === named && subject.onDeletion === 'forget';
+    return subject?.of === subjectKind && subject.named === named && subject.onDeletion === 'forget';
   });
 }

@@ -60,12 +60,12 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
     if (member === undefined) return `must be member=value or kind.member=value, with commas: ${entry}`;
     if (kind !== undefined && !(JOB_KINDS as readonly string[]).includes(kind))
       return `must name a kind of job (${JOB_KINDS.join(', ')}): ${entry}`;
-    const known = MEMBERS.find((each) => each === member);
-    if (known === undefined) return `must name one of ${MEMBERS.join(', ')}: ${entry}`;
-    const { min, max } = RETRY_MEMBERS[known];
+    const retryMember = MEMBERS.find((each) => each === member);
+    if (retryMember === undefined) return `must name one of ${MEMBERS.join(', ')}: ${entry}`;
+    const { min, max } = RETRY_MEMBERS[retryMember];
     if (Number(value) < min || Number(value) > max) return `must be ${min} to ${max} for ${member}: ${entry}`;
     const target = kind === undefined ? common : (ofKind.get(kind) ?? {});
-    target[known] = Number(value);
+    target[retryMember] = Number(value);
     if (kind !== undefined) ofKind.set(kind, target);
   }
   return (kind) => ({ ...RETRY_DEFAULTS, ...common, ...ofKind.get(kind) });
@@ -77,18 +77,18 @@ const JITTER_MIN = 0.5;
 /**
  * Returns the delay before a job is retried. Only delays after crashes grow: the loss of a machine is not a failure of
  * the job.
- * @param ended number of attempts that ended for this cause, at least 1
+ * @param endedAttempts number of attempts that ended for this cause, at least 1
  * @param chance random number from 0 to 1
  * @returns milliseconds
  */
 export function computeRetryDelayMs(
   policy: RetryPolicy,
   cause: 'crashes' | 'losses' | 'releases',
-  ended: number,
+  endedAttempts: number,
   chance: number,
 ): number {
-  if (ended < 2) return 0;
-  const doublings = cause === 'crashes' ? Math.min(ended - 2, 30) : 0;
+  if (endedAttempts < 2) return 0;
+  const doublings = cause === 'crashes' ? Math.min(endedAttempts - 2, 30) : 0;
   const seconds = Math.min(policy['backoff-max'], policy.backoff * 2 ** doublings);
   return Math.round(seconds * 1000 * (JITTER_MIN + (1 - JITTER_MIN) * chance));
 }

@@ -31,15 +31,16 @@ const SAFE_DIGITS_MAX = 308;
  */
 export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {
   let position = 0;
-  let overflows = false;
+  let hasOverflow = false;
 
   try {
     scanValue(0);
     skipSpace();
     if (position < text.length) throw new Fault('something follows the end of the value', position);
-    return { fault: undefined, overflows };
+    return { fault: undefined, overflows: hasOverflow };
   } catch (failure) {
-    if (failure instanceof Fault) return { fault: { reason: failure.message, offset: failure.offset }, overflows };
+    if (failure instanceof Fault)
+      return { fault: { reason: failure.message, offset: failure.offset }, overflows: hasOverflow };
     throw failure;
   }
 
@@ -113,14 +114,14 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     return true;
   }
 
-  function scanSeparator(wanted: string): void {
-    if (text.charCodeAt(position) !== COMMA) throw createFault(text, position, wanted);
+  function scanSeparator(expected: string): void {
+    if (text.charCodeAt(position) !== COMMA) throw createFault(text, position, expected);
     position++;
   }
 
   function scanNumber(): void {
     const { end, mayOverflow } = findNumberEnd(text, position);
-    if (mayOverflow && !Number.isFinite(Number(text.slice(position, end)))) overflows = true;
+    if (mayOverflow && !Number.isFinite(Number(text.slice(position, end)))) hasOverflow = true;
     position = end;
   }
 
@@ -188,17 +189,17 @@ function findNumberEnd(text: string, start: number): { readonly end: number; rea
   return { end: position, mayOverflow };
 }
 
-function findDigitsEnd(text: string, start: number, wanted: string): number {
+function findDigitsEnd(text: string, start: number, expected: string): number {
   let position = start;
   while (isDigit(text.charCodeAt(position))) position++;
-  if (position === start) throw createFault(text, position, wanted);
+  if (position === start) throw createFault(text, position, expected);
   return position;
 }
 
-function createFault(text: string, position: number, wanted: string): Fault {
+function createFault(text: string, position: number, expected: string): Fault {
   const result =
     position < text.length ? `${quote(String.fromCodePoint(text.codePointAt(position) ?? 0))} stands` : 'the body ends';
-  return new Fault(`${result} where ${wanted} is expected`, position);
+  return new Fault(`${result} where ${expected} is expected`, position);
 }
 
 class Fault extends Error {

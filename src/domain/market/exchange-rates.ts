@@ -87,12 +87,12 @@ export function requireRatesAboveZero(
 ): void {
   const rates = createExchangeRates(sm, currency);
   if (!rates.isForeign) return;
-  const seen = new Set<Float64Array>();
+  const visitedSeries = new Set<Float64Array>();
   for (const column of columns) {
     if (rates.isNative(column)) continue;
     const series = rates.seriesOf(column);
-    if (seen.has(series)) continue;
-    seen.add(series);
+    if (visitedSeries.has(series)) continue;
+    visitedSeries.add(series);
     for (let session = from; session <= to; session++) {
       if (series[session] === series[session]) continue;
       const refusal = refuseRateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: currency, session });

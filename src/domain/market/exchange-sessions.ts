@@ -63,8 +63,8 @@ function placeOnAxis(calendar: Calendar, sessions: Int32Array): Exchange {
       if (s > 0 && calendar.sessions[position]! > sessions[s - 1]!) count++;
       position++;
     }
-    const covered = day >= from && day <= to;
-    const isOpen = covered ? calendar.sessions[position] === day : true;
+    const isCovered = day >= from && day <= to;
+    const isOpen = isCovered ? calendar.sessions[position] === day : true;
     if (isOpen) {
       open[s] = 1;
       count++;

@@ -37,10 +37,10 @@ export interface GroupNumbers {
 
 export function createGroupNumbers(): GroupNumbers {
   const groups: string[] = [];
-  const known = new Map<string, number>();
+  const numberByGroup = new Map<string, number>();
   const findNumber = (group: string): number => {
-    const number = known.get(group) ?? groups.push(group) - 1;
-    known.set(group, number);
+    const number = numberByGroup.get(group) ?? groups.push(group) - 1;
+    numberByGroup.set(group, number);
     return number;
   };
   return {

@@ -193,16 +193,16 @@ export function listActions(handle: MarketHandle, columns: Int32Array): Corporat
 function selectActions(handle: MarketHandle, isWanted: (all: Int32Array, p: number) => boolean): CorporateAction[] {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
-  const wanted: number[] = [];
-  for (let p = 0; p < places.length; p += POSITION_WIDTH) if (isWanted(places, p)) wanted.push(p);
-  const text = new Uint8Array(wanted.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
+  const wantedPlaces: number[] = [];
+  for (let p = 0; p < places.length; p += POSITION_WIDTH) if (isWanted(places, p)) wantedPlaces.push(p);
+  const text = new Uint8Array(wantedPlaces.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
   let position = 0;
-  for (const p of wanted) {
+  for (const p of wantedPlaces) {
     text[position] = position === 0 ? BRACKET : COMMA;
     text.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), position + 1);
     position += places[p + 3]! + 1;
   }
-  return wanted.length === 0
+  return wantedPlaces.length === 0
     ? []
     : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, position))}]`) as CorporateAction[]); // in the form that `actionLines` writes
 }
@@ -211,24 +211,24 @@ const BRACKET = 91;
 const COMMA = 44;
 
 function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
-  const both = new Uint8Array(new SharedArrayBuffer(a.length + b.length));
-  both.set(a);
-  both.set(b, a.length);
-  return both.buffer;
+  const joined = new Uint8Array(new SharedArrayBuffer(a.length + b.length));
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined.buffer;
 }
 
 /** Returns lines of securities with their reference rows; a security with many rows has a separate line. */
 function createSpellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
-  let held = 0;
+  let heldSpells = 0;
   for (const [identifier, spells] of reference) {
     rows.push([identifier, [...spells]]);
-    held += spells.length;
-    if (held < LINE_ROWS) continue;
+    heldSpells += spells.length;
+    if (heldSpells < LINE_ROWS) continue;
     lines.push({ rows });
     rows = [];
-    held = 0;
+    heldSpells = 0;
   }
   return rows.length === 0 ? lines : [...lines, { rows }];
 }
@@ -341,8 +341,8 @@ function copyToSharedMemory(values: Float64Array): SharedArrayBuffer {
 }
 
 function copyToSharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
-  const whole = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;
-  if (view.buffer instanceof SharedArrayBuffer && whole) return view.buffer;
+  const isWholeBuffer = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;
+  if (view.buffer instanceof SharedArrayBuffer && isWholeBuffer) return view.buffer;
   const shared = new SharedArrayBuffer(view.byteLength);
   new Uint8Array(shared).set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
   return shared;

@@ -37,6 +37,9 @@ export function readSeriesRates(series: PriceSeries, carried: Float64Array, days
   const position = carried.findIndex(isBeyond);
   if (position < 0) return carried.map((value) => value / PERCENT);
   const day = series.days[findLastAtMost(series.days, days[position]!)]!;
-  const beyond = { series: series.identifier, date: formatDay(day), value: carried[position]! };
-  throw new Refusal('RATE_OUT_OF_RANGE', describeRateBeyond(beyond), { ...beyond, limit: RATE_MAX * PERCENT });
+  const invalidRate = { series: series.identifier, date: formatDay(day), value: carried[position]! };
+  throw new Refusal('RATE_OUT_OF_RANGE', describeRateBeyond(invalidRate), {
+    ...invalidRate,
+    limit: RATE_MAX * PERCENT,
+  });
 }

@@ -13,10 +13,10 @@ export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: Mar
   if (byCalendar === undefined) markedMarketsCache.set(market, (byCalendar = new Map()));
   const { code } = calendar;
   const others = byCalendar.get(code) ?? [];
-  const known = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
-  const found = known ?? alignMarket(input);
-  byCalendar.set(code, [found, ...others.filter((sm) => sm !== found)].slice(0, MARKS_MAX));
-  return found;
+  const earlierMarket = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
+  const sessionMarket = earlierMarket ?? alignMarket(input);
+  byCalendar.set(code, [sessionMarket, ...others.filter((sm) => sm !== sessionMarket)].slice(0, MARKS_MAX));
+  return sessionMarket;
 }
 
 function isSame(a: MarketMark, b: MarketMark): boolean {

@@ -29,11 +29,11 @@ export function findMissingBars(
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
   const cachedMissing = latestMissing.get(close);
-  const kept =
+  const cachedBars =
     cachedMissing && cachedMissing.from <= names.from && cachedMissing.to >= names.to
       ? selectCached(cachedMissing, names, width)
       : undefined;
-  if (kept !== undefined) return kept;
+  if (cachedBars !== undefined) return cachedBars;
   const missing = listMissing(close, width, names);
   const count = missing.reduce((sum, { length }) => sum + length, 0);
   if (count <= CACHED_MAX) latestMissing.set(close, { ...names, missing });

@@ -71,9 +71,9 @@ export function listRowsWithBar(
 
 /** Returns the reference data of a few securities, without the currency. */
 function selectReference({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
-  const held = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
+  const remainingColumns = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
   return {
-    columns: held.map((position) => columns[position]!),
+    columns: remainingColumns.map((position) => columns[position]!),
     rows: new Map(
       [...rows].flatMap(([name, ownReferenceRows]) =>
         names.has(name)
@@ -82,7 +82,7 @@ function selectReference({ columns, rows }: ReferenceTable, names: ReadonlySet<s
                 name,
                 ownReferenceRows.map((row) => ({
                   ...row,
-                  values: held.map((position) => row.values[position] ?? null),
+                  values: remainingColumns.map((position) => row.values[position] ?? null),
                 })),
               ],
             ]

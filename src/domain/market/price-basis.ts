@@ -9,8 +9,8 @@ export function listVariants({ adjustment }: Pick<MarketData, 'adjustment'>): re
 }
 
 /** Returns the variant of a level on a market for a requested variant. */
-export function resolveVariant(market: Pick<MarketData, 'adjustment'>, asked: ReturnVariant): ReturnVariant {
-  return listVariants(market).includes(asked) ? asked : 'total';
+export function resolveVariant(market: Pick<MarketData, 'adjustment'>, requestedVariant: ReturnVariant): ReturnVariant {
+  return listVariants(market).includes(requestedVariant) ? requestedVariant : 'total';
 }
 
 /** For each return variant, the variant that is equal to it if no tax is withheld. */

@@ -26,16 +26,16 @@ const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 export function createReferenceSpells(market: MarketData, column: string): ColumnSpells {
   const columns = cache.get(market) ?? new Map<string, ColumnSpells>();
   cache.set(market, columns);
-  const known = columns.get(column);
-  const spells = known ?? createDeclaredSpells(market, column);
+  const cachedSpells = columns.get(column);
+  const spells = cachedSpells ?? createDeclaredSpells(market, column);
   columns.delete(column);
   columns.set(column, spells);
-  if (known !== undefined) return known;
-  let held = 0;
-  for (const each of columns.values()) held += countSpells(each);
+  if (cachedSpells !== undefined) return cachedSpells;
+  let cachedCount = 0;
+  for (const each of columns.values()) cachedCount += countSpells(each);
   for (const [oldest, each] of columns) {
-    if (held <= SPELLS_CACHED_MAX) break;
-    held -= countSpells(each);
+    if (cachedCount <= SPELLS_CACHED_MAX) break;
+    cachedCount -= countSpells(each);
     columns.delete(oldest);
   }
   return spells;
@@ -69,13 +69,13 @@ function createSpells(market: MarketData, column: string): ColumnSpells {
 
 /** Replaces missing values in spells. */
 function fillMissing(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
-  const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
+  const allSpells: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {
     const next = { from: spell.from, value: isBlank(spell.value) ? value : spell.value };
-    if (next.from === -Infinity) whole[0] = next;
-    else if (whole.at(-1)!.value !== next.value) whole.push(next);
+    if (next.from === -Infinity) allSpells[0] = next;
+    else if (allSpells.at(-1)!.value !== next.value) allSpells.push(next);
   }
-  return whole;
+  return allSpells;
 }
 
 /** Returns true if a reference value is empty. */

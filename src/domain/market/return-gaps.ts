@@ -55,21 +55,21 @@ function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   const { starts, columns } = listGapsBySession(sm);
   let factors: Float64Array | undefined;
   const place = new Int32Array(securityCount);
-  const findPositions = (asked: Int32Array): Int32Array => {
+  const findPositions = (requestedColumns: Int32Array): Int32Array => {
     place.fill(-1);
-    for (let k = 0; k < asked.length; k++) place[asked[k]!] = k;
+    for (let k = 0; k < requestedColumns.length; k++) place[requestedColumns[k]!] = k;
     return place;
   };
   return {
-    of(asked, { from, to }) {
-      const places = findPositions(asked);
-      const result = new Int32Array(asked.length + 1);
+    of(requestedColumns, { from, to }) {
+      const places = findPositions(requestedColumns);
+      const result = new Int32Array(requestedColumns.length + 1);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
         const k = places[columns[g]!]!;
         if (k >= 0) result[k + 1]!++;
       }
-      for (let k = 0; k < asked.length; k++)
-        result[k + 1]! += result[k]! + Math.max(0, to - Math.max(from - 1, last[asked[k]!]!));
+      for (let k = 0; k < requestedColumns.length; k++)
+        result[k + 1]! += result[k]! + Math.max(0, to - Math.max(from - 1, last[requestedColumns[k]!]!));
       const next = result.slice();
       const sessions = new Int32Array(result.at(-1)!);
       for (let s = from; s <= to; s++) {
@@ -78,8 +78,8 @@ function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
           if (k >= 0) sessions[next[k]!++] = s;
         }
       }
-      for (let k = 0; k < asked.length; k++)
-        for (let s = Math.max(from, last[asked[k]!]! + 1); s <= to; s++) sessions[next[k]!++] = s;
+      for (let k = 0; k < requestedColumns.length; k++)
+        for (let s = Math.max(from, last[requestedColumns[k]!]! + 1); s <= to; s++) sessions[next[k]!++] = s;
       return { starts: result, sessions };
     },
     clear({ cells, stride, origin }, { from, to }) {
@@ -89,15 +89,15 @@ function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
       for (let column = 0; column < securityCount; column++)
         for (let s = Math.max(from, last[column]! + 1); s <= to; s++) cells[column * stride + s - origin] = Number.NaN;
     },
-    multiplyGrowth(values, asked, { from, to }) {
+    multiplyGrowth(values, requestedColumns, { from, to }) {
       factors ??= computeGrowthAtGaps(sm, growth, { starts, columns });
-      const places = findPositions(asked);
+      const places = findPositions(requestedColumns);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
         const k = places[columns[g]!]!;
         if (k >= 0) values[k]! *= factors[g]!;
       }
-      for (let k = 0; k < asked.length; k++) {
-        const column = asked[k]!;
+      for (let k = 0; k < requestedColumns.length; k++) {
+        const column = requestedColumns[k]!;
         for (let s = Math.max(from, last[column]! + 1); s <= to; s++)
           values[k]! *= defaultToOne(growth[readPanelRow(sm, s) + column]!);
       }

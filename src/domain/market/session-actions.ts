@@ -46,15 +46,15 @@ export interface PlaceActionsInput {
  */
 export function placeActions({ market, sessions, calendar, columnOf }: PlaceActionsInput): SessionActions {
   const first = market.dates[0] ?? 0;
-  const placed: SessionAction[] = [];
+  const datedActions: SessionAction[] = [];
   for (const action of market.actions) {
     if (action.status === 'cancelled' || action.exDay < first) continue;
     const column = columnOf(action.identifier);
     const session = findFirstAtLeast(sessions, action.exDay);
     if (column >= 0 && session < sessions.length && action.exDay <= calendar.coverage.to)
-      placed.push({ session, column, action });
+      datedActions.push({ session, column, action });
   }
-  const all = placed.toSorted(
+  const all = datedActions.toSorted(
     (a, b) => a.session - b.session || a.column - b.column || a.action.exDay - b.action.exDay,
   );
   const starts = new Int32Array(sessions.length + 1);

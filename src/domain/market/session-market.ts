@@ -289,23 +289,23 @@ export function markWindow({ market, calendar, session, later }: MarkWindowInput
   const rowOf = listRows(listSessions(calendar, market.dates), market.dates);
   const close = market.fields.get('CLOSE')!;
   const lastBar = new Int32Array(securityCount).fill(-1);
-  let wanted = new Int32Array(securityCount);
+  let missingColumns = new Int32Array(securityCount);
   let count = 0;
   for (let column = 0; column < securityCount; column++) {
     const bar = later === null ? session + 1 : later.lastBar[column]!;
-    if (bar > session) wanted[count++] = column;
+    if (bar > session) missingColumns[count++] = column;
     else lastBar[column] = bar;
   }
-  wanted = wanted.subarray(0, count);
+  missingColumns = missingColumns.subarray(0, count);
   for (let s = session; s >= 0 && count > 0; s--) {
     const row = rowOf[s]!;
     if (row < 0) continue;
     let left = 0;
     for (let k = 0; k < count; k++) {
-      const column = wanted[k]!;
+      const column = missingColumns[k]!;
       const price = close[row * securityCount + column]!;
       if (price === price) lastBar[column] = s;
-      else wanted[left++] = column;
+      else missingColumns[left++] = column;
     }
     count = left;
   }
@@ -337,13 +337,14 @@ interface Ending {
 function listEndings({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
   const endings = new Map<number, Ending[]>();
   for (const { session, column, action } of all) {
-    const replaced = action.type === 'TICKER_CHANGE';
-    if (replaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
+    const isReplaced = action.type === 'TICKER_CHANGE';
+    if (isReplaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0))
       continue;
-    if (!replaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER') continue;
+    if (!isReplaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER')
+      continue;
     const list = endings.get(column);
-    if (list) list.push({ session, replaced });
-    else endings.set(column, [{ session, replaced }]);
+    if (list) list.push({ session, replaced: isReplaced });
+    else endings.set(column, [{ session, replaced: isReplaced }]);
   }
   return endings;
 }

@@ -11,10 +11,10 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
  * @cost a copy of CLOSE, once per market and series
  */
 export function addSeries(market: MarketData, series: PriceSeries): MarketData {
-  const known = cache.get(market) ?? new Map<string, MarketData>();
-  cache.set(market, known);
-  const result = known.get(series.identifier) ?? extendMarket(market, series);
-  known.set(series.identifier, result);
+  const marketByIdentifier = cache.get(market) ?? new Map<string, MarketData>();
+  cache.set(market, marketByIdentifier);
+  const result = marketByIdentifier.get(series.identifier) ?? extendMarket(market, series);
+  marketByIdentifier.set(series.identifier, result);
   return result;
 }
 

@@ -41,9 +41,9 @@ export function locateParts(outputs: readonly { readonly parts: readonly number[
   const otherLocatedParts: LocatedPart[] = [];
   for (const [output, { parts }] of outputs.entries())
     for (const [position, part] of parts.entries()) {
-      const placed = { part, output, at: position };
-      if (first.has(part)) otherLocatedParts.push(placed);
-      else first.set(part, placed);
+      const locatedPart = { part, output, at: position };
+      if (first.has(part)) otherLocatedParts.push(locatedPart);
+      else first.set(part, locatedPart);
     }
   return { first: [...first.values()].toSorted((a, b) => a.part - b.part), others: otherLocatedParts };
 }

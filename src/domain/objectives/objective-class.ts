@@ -25,9 +25,9 @@ export interface GoalContext {
   scenarios(terms: ScenarioTerms): Float64Array;
   /**
    * Reports a warning.
-   * @param at path of the parameter, with its leading dot.
+   * @param path path of the parameter, with its leading dot.
    */
-  warn(message: string, at?: string): void;
+  warn(message: string, path?: string): void;
 }
 
 /** Forms in which the value of an objective is reported. */

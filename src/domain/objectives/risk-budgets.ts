@@ -37,9 +37,9 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
       place === undefined
         ? Array.from(eligible.keys()).filter((i) => groups[i] === key && budgets[identifiers[i]!] === undefined)
         : [place];
-    const held = members.filter((i) => eligible[i] === 1);
-    for (const i of held) shares[i]! += share / held.length;
-    if (held.length === 0) lost.push(key);
+    const eligibleMembers = members.filter((i) => eligible[i] === 1);
+    for (const i of eligibleMembers) shares[i]! += share / eligibleMembers.length;
+    if (eligibleMembers.length === 0) lost.push(key);
   }
   if (lost.length === Object.keys(budgets).length) throw refuseUnusableBudgets(lost, field);
   if (lost.length > 0)
@@ -47,10 +47,10 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
       `No security that may be held has the budget of ${lost.join(', ')}; it is distributed over the other budgets in proportion.`,
       '.budgets',
     );
-  const without = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
-  if (without.length > 0)
+  const withoutBudget = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
+  if (withoutBudget.length > 0)
     warn(
-      `${without.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(without)}.`,
+      `${withoutBudget.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(withoutBudget)}.`,
       '.budgets',
     );
   return shares;

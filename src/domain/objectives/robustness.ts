@@ -50,7 +50,7 @@ export function computeGrossVolatility(metric: Metric, weights: Float64Array): n
  *   allocation, Annals of Operations Research 132.
  */
 export function computeWorstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
-  const own = Math.max(0, computeMetricSquare(metric, weights));
+  const variance = Math.max(0, computeMetricSquare(metric, weights));
   const spread = robustness?.spread ?? 0;
-  return spread === 0 ? own : own + spread * computeGrossVolatility(metric, weights) ** 2;
+  return spread === 0 ? variance : variance + spread * computeGrossVolatility(metric, weights) ** 2;
 }

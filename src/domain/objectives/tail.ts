@@ -41,14 +41,14 @@ function cumulateReturns(returns: Float64Array, names: number): Float64Array {
  */
 export function computeValues({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
-  const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
+  const heldPositions = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
   const n = weights.length;
   let t = 0;
   for (; t + 3 < scenarios; t += 4) {
     const from = t * n;
     let [a, b, c, d] = [0, 0, 0, 0];
-    for (let k = 0; k < held.length; k++) {
-      const i = held[k]!;
+    for (let k = 0; k < heldPositions.length; k++) {
+      const i = heldPositions[k]!;
       const weight = weights[i]!;
       a += returns[from + i]! * weight;
       b += returns[from + n + i]! * weight;
@@ -62,7 +62,8 @@ export function computeValues({ scenarios, returns }: TailGoal, weights: Float64
   }
   for (; t < scenarios; t++) {
     let total = 0;
-    for (let k = 0; k < held.length; k++) total += returns[t * n + held[k]!]! * weights[held[k]!]!;
+    for (let k = 0; k < heldPositions.length; k++)
+      total += returns[t * n + heldPositions[k]!]! * weights[heldPositions[k]!]!;
     values[t] = total;
   }
   return values;
@@ -90,13 +91,13 @@ export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float6
   const outcomes = computeOutcomes(goal, weights);
   const peaks = goal.measure === 'loss' ? undefined : findPeaksBefore(computeValues(goal, weights));
   const order = Int32Array.from(outcomes.keys()).sort((a, b) => outcomes[b]! - outcomes[a]! || a - b);
-  const whole = computeTailSize(countTailScenarios(goal), outcomes.length);
+  const tailSize = computeTailSize(countTailScenarios(goal), outcomes.length);
   const slopes = new Float64Array(n);
   const addScenario = (t: number, share: number) => {
     for (let i = 0; i < n; i++) slopes[i]! += share * goal.returns[t * n + i]!;
   };
-  for (let k = 0; k < Math.min(Math.ceil(whole), order.length); k++) {
-    const share = Math.min(1, whole - k) / whole;
+  for (let k = 0; k < Math.min(Math.ceil(tailSize), order.length); k++) {
+    const share = Math.min(1, tailSize - k) / tailSize;
     const t = order[k]!;
     addScenario(t, -share);
     if (peaks !== undefined && peaks[t]! >= 0) addScenario(peaks[t]!, share);
@@ -154,10 +155,11 @@ export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'co
  */
 export function computeTailAverage(values: Float64Array, size: number): number {
   const sorted = values.toSorted().reverse();
-  const whole = computeTailSize(size, values.length);
+  const tailSize = computeTailSize(size, values.length);
   let total = 0;
-  for (let k = 0; k < Math.min(Math.ceil(whole), sorted.length); k++) total += Math.min(1, whole - k) * sorted[k]!;
-  return total / whole;
+  for (let k = 0; k < Math.min(Math.ceil(tailSize), sorted.length); k++)
+    total += Math.min(1, tailSize - k) * sorted[k]!;
+  return total / tailSize;
 }
 
 /** Returns the number of averaged scenarios, raised to 1 if it is smaller. */

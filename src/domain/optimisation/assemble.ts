@@ -69,7 +69,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     addRow(parts, placed, assembly);
   }
   const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
-  const whole = parts.toAssembled({
+  const program = parts.toAssembled({
     n,
     metric,
     curvature: 2,
@@ -77,7 +77,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     centre: index,
     linear: new Float64Array(n),
   });
-  return addPlanes(problem, applyRestriction(whole, assembly.restriction), assembly);
+  return addPlanes(problem, applyRestriction(program, assembly.restriction), assembly);
 }
 
 /** Adds the known cutting planes for the tails that rows limit. */
@@ -126,28 +126,28 @@ function applyRestriction(assembled: AssembledProgram, restriction: Restriction 
   };
 }
 
-function addRow(parts: ProgramParts, placed: RowWithOrigin, assembly: Assembly): void {
+function addRow(parts: ProgramParts, entry: RowWithOrigin, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
-  const { origin, row } = placed;
+  const { origin, row } = entry;
   const findLeast = (limit: Limit | null): number | undefined =>
     limit === null ? undefined : computeMovedValue(limit, origin, changes, -1);
   const findMost = (limit: Limit | null): number | undefined =>
     limit === null ? undefined : computeMovedValue(limit, origin, changes, 1);
   switch (row.form) {
     case 'name':
-      parts.addBounds(placed, row.name, findLeast(row.lower), findMost(row.upper));
+      parts.addBounds(entry, row.name, findLeast(row.lower), findMost(row.upper));
       break;
     case 'linear':
       if (row.average === undefined)
-        parts.addLinear(placed, row.coefficients, findLeast(row.lower), findMost(row.upper));
-      else addAverage(parts, placed, row, assembly);
+        parts.addLinear(entry, row.coefficients, findLeast(row.lower), findMost(row.upper));
+      else addAverage(parts, entry, row, assembly);
       break;
     case 'distance': {
       const sides = {
         left: new Float64Array(row.reference.length).fill(-1),
         right: new Float64Array(row.reference.length).fill(1),
       };
-      parts.addKink(placed, {
+      parts.addKink(entry, {
         at: row.reference,
         ...sides,
         limit: 2 * findMost(row.limit)! - row.fixed,
@@ -156,9 +156,9 @@ function addRow(parts: ProgramParts, placed: RowWithOrigin, assembly: Assembly):
       break;
     }
     case 'norm':
-      if (isTracking(placed) && !withTracking) break;
+      if (isTracking(entry) && !withTracking) break;
       if (origin.soft !== null && radii?.get(origin) === undefined) break;
-      parts.addNorm(placed, radii?.get(origin) ?? computeMovedRadius(row, origin, changes));
+      parts.addNorm(entry, radii?.get(origin) ?? computeMovedRadius(row, origin, changes));
       break;
     case 'tail':
     case 'count':
@@ -192,15 +192,15 @@ export function computeMovedValue(
   changes: readonly RowParameterChange[] | undefined,
   outward: 1 | -1,
 ): number {
-  const own = changes?.filter((change) => change.origin === origin) ?? [];
-  if (own.length === 0) return limit.value;
-  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, own) ?? 0);
+  const ownChanges = changes?.filter((change) => change.origin === origin) ?? [];
+  if (ownChanges.length === 0) return limit.value;
+  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, ownChanges) ?? 0);
   if (limit.further !== undefined)
     return limit.further.valueOf({
       ...origin.params,
-      ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])),
+      ...Object.fromEntries(ownChanges.map(({ parameter, to }) => [parameter, to])),
     });
-  const to = findMovedParameter(origin, limit.parameter, own);
+  const to = findMovedParameter(origin, limit.parameter, ownChanges);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // parameters of limits are numbers
   return limit.value + limit.slope * (to - from);
@@ -219,24 +219,24 @@ export function computeMovedRadius(
  * Adds a weighted average. Its coefficients depend on the bound, so they are recomputed for a changed bound, or
  * linearised at one value of it.
  */
-function addAverage(parts: ProgramParts, placed: RowWithOrigin, row: LinearRow, { changes, views }: Assembly): void {
+function addAverage(parts: ProgramParts, entry: RowWithOrigin, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
   const average = row.average!; // only averages reach this function
   const parameter = readParameter(row);
-  const to = findMovedParameter(placed.origin, parameter, changes);
+  const to = findMovedParameter(entry.origin, parameter, changes);
   const view = views?.get(row);
   if (view === undefined) {
     parts.addLinear(
-      placed,
+      entry,
       to === undefined ? coefficients : computeAverageCoefficients(average, to),
       lower?.value,
       upper?.value,
     );
     return;
   }
-  const value = ((to ?? (placed.origin.params[parameter!] as number)) - view.at) * view.invested; // bounds of averages are numbers
+  const value = ((to ?? (entry.origin.params[parameter!] as number)) - view.at) * view.invested; // bounds of averages are numbers
   parts.addLinear(
-    placed,
+    entry,
     computeAverageCoefficients(average, view.at),
     lower === null ? undefined : value,
     upper === null ? undefined : value,
@@ -249,10 +249,10 @@ function readParameter({ lower, upper }: LinearRow): string | null {
 
 /** Parts of a program that is being assembled. */
 interface ProgramParts {
-  addBounds(placed: RowWithOrigin, name: number, lower?: number, upper?: number): void;
-  addLinear(placed: RowWithOrigin, coefficients: Float64Array, lower?: number, upper?: number): void;
-  addKink(placed: RowWithOrigin, kink: Kink): void;
-  addNorm(placed: RowWithOrigin, radius: number): void;
+  addBounds(entry: RowWithOrigin, name: number, lower?: number, upper?: number): void;
+  addLinear(entry: RowWithOrigin, coefficients: Float64Array, lower?: number, upper?: number): void;
+  addKink(entry: RowWithOrigin, kink: Kink): void;
+  addNorm(entry: RowWithOrigin, radius: number): void;
   toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): AssembledProgram;
 }
 
@@ -268,8 +268,14 @@ function createParts(n: number): ProgramParts {
   /**
    * Adds the penalty of a soft bound to the objective, on one side. The bounds of a row on one side form a single kink.
    */
-  function addBoundPrice(placed: RowWithOrigin, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
-    const key = `${placed.origin.index} ${side}`;
+  function addBoundPrice(
+    entry: RowWithOrigin,
+    side: 'lower' | 'upper',
+    name: number,
+    position: number,
+    soft: number,
+  ): void {
+    const key = `${entry.origin.index} ${side}`;
     let kink = softBounds.get(key);
     if (kink === undefined) {
       kink = {
@@ -280,34 +286,34 @@ function createParts(n: number): ProgramParts {
         penalty: 1,
       };
       softBounds.set(key, kink);
-      kinks.push({ placed, kink });
+      kinks.push({ placed: entry, kink });
     }
-    kink.at[name] = at;
+    kink.at[name] = position;
     if (side === 'lower') kink.left[name] = -soft;
     else kink.right[name] = soft;
   }
 
   return {
-    addBounds(placed, name, least = -Infinity, most = Infinity) {
-      const { soft } = placed.origin;
+    addBounds(entry, name, least = -Infinity, most = Infinity) {
+      const { soft } = entry.origin;
       if (soft === null) {
         lower[name] = Math.max(lower[name]!, least);
         upper[name] = Math.min(upper[name]!, most);
         return;
       }
-      if (least > -Infinity) addBoundPrice(placed, 'lower', name, least, soft);
-      if (most < Infinity) addBoundPrice(placed, 'upper', name, most, soft);
+      if (least > -Infinity) addBoundPrice(entry, 'lower', name, least, soft);
+      if (most < Infinity) addBoundPrice(entry, 'upper', name, most, soft);
     },
-    addLinear(placed, coefficients, least = -Infinity, most = Infinity) {
-      rows.push({ placed, coefficients, lower: least, upper: most, penalty: placed.origin.soft ?? Infinity });
+    addLinear(entry, coefficients, least = -Infinity, most = Infinity) {
+      rows.push({ placed: entry, coefficients, lower: least, upper: most, penalty: entry.origin.soft ?? Infinity });
     },
-    addKink(placed, kink) {
-      kinks.push({ placed, kink });
+    addKink(entry, kink) {
+      kinks.push({ placed: entry, kink });
     },
-    addNorm(placed, radius) {
-      const row = placed.row as NormRow; // only norm rows reach this function
+    addNorm(entry, radius) {
+      const row = entry.row as NormRow; // only norm rows reach this function
       norms.push({
-        placed,
+        placed: entry,
         norm: {
           metric: row.metric === 'covariance' ? 'metric' : 'identity',
           centre: row.centre ?? new Float64Array(n),

@@ -139,11 +139,11 @@ export function branchAndBound({
    */
   function narrowNode(node: Node, solution: ConvexSolution, moves: Moves): NarrowedNode | undefined {
     const { value } = solution;
-    const held = moves.hold.map((cost) => value + cost);
+    const heldCosts = moves.hold.map((cost) => value + cost);
     const dropped = moves.drop.map((cost) => value + cost);
     const proven = certified?.over(node.names, node.shares!);
     let bound = Math.max(node.bound, value, proven?.bound ?? value);
-    proven?.held.forEach((least, i) => (held[i] = Math.max(held[i]!, least)));
+    proven?.held.forEach((least, i) => (heldCosts[i] = Math.max(heldCosts[i]!, least)));
     proven?.dropped.forEach((least, i) => (dropped[i] = Math.max(dropped[i]!, least)));
     for (const row of rows) {
       if (row.form !== 'count') continue;
@@ -152,7 +152,7 @@ export function branchAndBound({
       const choice = computeChoiceBound(moves, undecided, row.minimum - already, row.maximum - already);
       bound = Math.max(bound, value + choice.least);
       undecided.forEach((i, place) => {
-        held[i] = Math.max(held[i]!, value + choice.ifHeld[place]!);
+        heldCosts[i] = Math.max(heldCosts[i]!, value + choice.ifHeld[place]!);
         dropped[i] = Math.max(dropped[i]!, value + choice.ifDropped[place]!);
       });
     }
@@ -161,14 +161,14 @@ export function branchAndBound({
     for (let i = 0; i < n; i++) {
       if (names[i] !== UNDECIDED) continue;
       if (!isBetter(dropped[i]!)) names[i] = INCLUDED;
-      else if (!isBetter(held[i]!)) names[i] = EXCLUDED;
+      else if (!isBetter(heldCosts[i]!)) names[i] = EXCLUDED;
     }
     return {
       ...node,
       names,
       shares: proven?.shares ?? node.shares,
       bound,
-      held,
+      held: heldCosts,
       dropped,
       ...createWarmStart(solution),
     };
@@ -176,11 +176,11 @@ export function branchAndBound({
 
   /** Solves the node with its present holdings fixed. Returns the solution if it satisfies every row. */
   function finishNode({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
-    const held = markHoldings(weights).map((isHeld, i) => (names[i] === INCLUDED ? 1 : isHeld));
-    if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
+    const flags = markHoldings(weights).map((isHeld, i) => (names[i] === INCLUDED ? 1 : isHeld));
+    if (rows.some((row) => row.form === 'count' && row.members.reduce((sum, i) => sum + flags[i]!, 0) > row.maximum))
       return undefined;
     const choice = {
-      held,
+      held: flags,
       short,
       large: large.map((set) => set.map((decided) => (decided === INCLUDED ? 1 : 0))),
       isFinal: true,

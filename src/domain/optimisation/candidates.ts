@@ -20,16 +20,16 @@ export type CandidateScope = 'parent' | 'universe';
 export function listCandidates(
   composer: Composer,
   indexId: string,
-  { columns: held, weights, decision }: Pick<Composition, 'columns' | 'weights' | 'decision'>,
+  { columns: parentColumns, weights, decision }: Pick<Composition, 'columns' | 'weights' | 'decision'>,
   which: CandidateScope,
 ): Candidates {
-  if (which === 'parent') return { columns: held, index: weights };
+  if (which === 'parent') return { columns: parentColumns, index: weights };
   const rootId = findRoot(composer, indexId);
   const day = composer.market(indexId).sessions[decision]!;
   const universe = composer.universe(rootId, findLastAtMost(composer.market(rootId).sessions, day));
-  const columns = Int32Array.from(new Set([...held, ...universe])).toSorted((a, b) => a - b);
-  const own = new Map(Array.from(held, (column, i): [number, number] => [column, weights[i]!]));
-  return { columns, index: Float64Array.from(columns, (column) => own.get(column) ?? 0) };
+  const columns = Int32Array.from(new Set([...parentColumns, ...universe])).toSorted((a, b) => a - b);
+  const weightByColumn = new Map(Array.from(parentColumns, (column, i): [number, number] => [column, weights[i]!]));
+  return { columns, index: Float64Array.from(columns, (column) => weightByColumn.get(column) ?? 0) };
 }
 
 /** Returns the rule-based root index from which a derived index originates. */

@@ -30,7 +30,7 @@ export interface CertifiedBound {
   /** [N] */
   readonly shares: Float64Array;
   /** Raises the bound by a longer search; see `proveBound`. */
-  readonly prove: (known: BestChoice) => number | undefined;
+  readonly prove: (bestChoice: BestChoice) => number | undefined;
 }
 
 /** Maximum iterations of the share relaxation: at first, after a step of the split, and after a branching decision. */

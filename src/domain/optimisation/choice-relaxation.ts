@@ -40,8 +40,8 @@ export function findJointMoves(
     movable,
     to: movable.from + (to - movable.from) * (1 + 1e-6),
   }));
-  const ways = findLeastMoves(listWays(problem, origins), (taken) => {
-    const changes = [...wider, ...taken].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
+  const ways = findLeastMoves(listWays(problem, origins), (chosen) => {
+    const changes = [...wider, ...chosen].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     return trials.succeeds({ changes });
   });
   return ways === undefined ? undefined : roundMovesOutward(solvers, problem, [...wider, ...ways]);
@@ -62,21 +62,21 @@ function findLeastMoves(
     to: bisect({ ...way, within: EXACT_TOLERANCE }, (to) => isEnough([...others, { movable: way, to }])),
   });
   /** Shortens moves that suffice as far as the other moves allow, last move first. */
-  const shortenMoves = (taken: readonly RangeMove[]): readonly RangeMove[] =>
-    taken.reduceRight<readonly RangeMove[]>((moves, each) => {
+  const shortenMoves = (moved: readonly RangeMove[]): readonly RangeMove[] =>
+    moved.reduceRight<readonly RangeMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
       return isEnough(others)
         ? others
         : moves.map((move) => (move === each ? shortenMove(each.movable, others) : move));
-    }, taken);
-  let taken: readonly RangeMove[] = [];
+    }, moved);
+  let steps: readonly RangeMove[] = [];
   for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {
     const level = ways.filter(({ origin }) => origin.priority === priority);
-    const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => shortenMove(way, taken));
+    const alone = level.filter((way) => isEnough([...steps, toEnd(way)])).map((way) => shortenMove(way, steps));
     const [first] = alone.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
-    if (first !== undefined) return shortenMoves([...taken, first]);
-    taken = [...taken, ...level.map(toEnd)];
-    if (level.length > 1 && isEnough(taken)) return shortenMoves(taken);
+    if (first !== undefined) return shortenMoves([...steps, first]);
+    steps = [...steps, ...level.map(toEnd)];
+    if (level.length > 1 && isEnough(steps)) return shortenMoves(steps);
   }
   return undefined;
 }
@@ -216,9 +216,9 @@ function findLeastMove(solvers: Solvers, problem: Problem, search: MoveSearch): 
   const least =
     findLeastDistance(problem, search) ?? findLeastTail(problem, search) ?? findLeastByBisection(problem, search);
   if (least === undefined) return undefined;
-  const moved = roundMovesOutward(solvers, problem, [{ movable: search, to: least.to }]);
+  const rounded = roundMovesOutward(solvers, problem, [{ movable: search, to: least.to }]);
   const isProven = Math.abs(least.to - least.bound) <= computeTolerance(search, least.to);
-  return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
+  return isProven ? rounded : rounded?.map((move) => ({ ...move, bound: least.bound }));
 }
 
 /** Finds the smallest feasible limit on a distance: the distance of the feasible weights nearest to the reference. */
@@ -226,10 +226,10 @@ function findLeastDistance(
   problem: Problem,
   { trials, origin, from, end }: MoveSearch,
 ): LeastSufficientValue | undefined {
-  const placed = problem.rows.find((each) => each.origin === origin);
-  if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
-  const { limit } = placed.row;
-  const calm = createMeasureProblem(problem, placed)!; // every distance row has a measure problem
+  const entry = problem.rows.find((each) => each.origin === origin);
+  if (entry?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
+  const { limit } = entry.row;
+  const calm = createMeasureProblem(problem, entry)!; // every distance row has a measure problem
   const least = minimiseMeasure(trials.solvers, calm);
   if (least === undefined) return undefined;
   const toParameter = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
@@ -260,9 +260,9 @@ function findLeastByBisection(problem: Problem, search: MoveSearch): LeastSuffic
   const { trials, origin, parameter, from, end, isWhole } = search;
   let bound = parameter === 'maximum' ? Math.max(from, countParitySecurities(problem, origin) - 1) : from;
   const isSufficient = (to: number) => {
-    const standing = trials.standingWith({ changes: [{ origin, parameter, to }] });
-    if (standing === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
-    return standing === 'solved';
+    const status = trials.standingWith({ changes: [{ origin, parameter, to }] });
+    if (status === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
+    return status === 'solved';
   };
   const first = findLeastByCounts(problem, search);
   if (first !== undefined && isSufficient(first)) return { to: first, bound: first };

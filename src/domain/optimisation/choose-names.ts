@@ -41,8 +41,8 @@ export function createChoice(
     if (threshold === 0) return chooseLarge(enough);
     const pending: { readonly held: Uint8Array; readonly least: number }[] = [];
     let best: FoundChoice | undefined;
-    const takeChoice = (held: Uint8Array) => {
-      const result = chooseLarge(held);
+    const takeChoice = (heldFlags: Uint8Array) => {
+      const result = chooseLarge(heldFlags);
       if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
     };
     for (const { held, value } of raiseToThreshold(enough)) {
@@ -62,27 +62,27 @@ export function createChoice(
 
   /** Drops the securities of least saliency until no group holds too many. */
   function dropExcess(start: Uint8Array): Uint8Array | undefined {
-    let held: Uint8Array = start.slice();
+    let heldFlags: Uint8Array = start.slice();
     const retained = markRequiredSecurities(options.base.program);
-    let solution = solveLoose(held);
+    let solution = solveLoose(heldFlags);
     // An infeasible start is extended to every security.
     if (solution === undefined)
-      return held.includes(0) ? dropExcess(new Uint8Array(problem.index.length).fill(1)) : undefined;
+      return heldFlags.includes(0) ? dropExcess(new Uint8Array(problem.index.length).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
-      held = markHoldings(solution.weights);
-      const excess = counts.map((row) => Math.max(0, countHoldings(row, held) - row.maximum));
+      heldFlags = markHoldings(solution.weights);
+      const excess = counts.map((row) => Math.max(0, countHoldings(row, heldFlags) - row.maximum));
       const total = excess.reduce((sum, value) => sum + value, 0);
-      if (total === 0) return held;
-      const size = held.reduce((sum, value) => sum + value, 0);
+      if (total === 0) return heldFlags;
+      const size = heldFlags.reduce((sum, value) => sum + value, 0);
       const few = total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
-      const wanted = solves.isHurried() ? total : few;
-      order ??= sortBySaliency(algebra, problem.metric, held, solution.weights);
-      const next = dropSecurities(counts, held, { retained, order, excess, wanted });
+      const dropCount = solves.isHurried() ? total : few;
+      order ??= sortBySaliency(algebra, problem.metric, heldFlags, solution.weights);
+      const next = dropSecurities(counts, heldFlags, { retained, order, excess, wanted: dropCount });
       if (next === undefined) return undefined;
-      const without = solveLoose(next.held);
-      if (without !== undefined) {
-        solution = without;
+      const solutionWithout = solveLoose(next.held);
+      if (solutionWithout !== undefined) {
+        solution = solutionWithout;
         order = undefined;
         continue;
       }
@@ -97,12 +97,12 @@ export function createChoice(
    * Each choice has the objective value without the minimum.
    */
   function* raiseToThreshold(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
-    let held = start;
+    let heldFlags = start;
     for (;;) {
-      const solution = solveLoose(held);
-      yield { held, value: solution?.value ?? Number.NEGATIVE_INFINITY };
+      const solution = solveLoose(heldFlags);
+      yield { held: heldFlags, value: solution?.value ?? Number.NEGATIVE_INFINITY };
       if (solution === undefined) return;
-      const below = listPositions(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
+      const below = listPositions(heldFlags).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
       if (below.length === 0) return;
       const names = listPositions(markHoldings(solution.weights));
       const cost = new Map(
@@ -112,12 +112,12 @@ export function createChoice(
         ]),
       );
       const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
-      const wanted = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
-      const next = held.slice();
-      for (const i of order.slice(0, wanted))
+      const dropCount = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
+      const next = heldFlags.slice();
+      for (const i of order.slice(0, dropCount))
         if (!counts.some((row) => row.members.includes(i) && countHoldings(row, next) <= row.minimum)) next[i] = 0;
-      if (next.every((value, i) => value === held[i])) return;
-      held = next;
+      if (next.every((value, i) => value === heldFlags[i])) return;
+      heldFlags = next;
     }
   }
 
@@ -125,23 +125,23 @@ export function createChoice(
    * Chooses the securities that may exceed the triggers: the largest ones by weight, in the number with the best
    * objective.
    */
-  function chooseLarge(held: Uint8Array): FoundChoice | undefined {
-    if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
-    const solution = solveLoose(held);
+  function chooseLarge(heldFlags: Uint8Array): FoundChoice | undefined {
+    if (concentrations.length === 0) return finish({ held: heldFlags, short, large: [], isFinal: true });
+    const solution = solveLoose(heldFlags);
     if (solution === undefined) return undefined;
     return findBestLargeSecurities({
       rows: concentrations,
-      held,
+      held: heldFlags,
       weights: solution.weights,
       isLong: options.base.program.lower.every((bound) => bound >= 0),
-      solve: (large) => finish({ held, short, large: concentrations.map(() => large), isFinal: true }),
+      solve: (large) => finish({ held: heldFlags, short, large: concentrations.map(() => large), isFinal: true }),
     });
   }
 }
 
 /** Adds the securities with the largest index weights to groups with too few securities. */
-function fillCounts(held: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
-  const next = held.slice();
+function fillCounts(heldFlags: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
+  const next = heldFlags.slice();
   for (const row of counts) {
     let missing = row.minimum - countHoldings(row, next);
     const spare = Array.from(row.members)

@@ -82,14 +82,14 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
  */
 export function estimateRisk(
   engine: Engine,
-  asked: RequestedWindow,
+  source: RequestedWindow,
   columns: Int32Array,
   { memory = createRiskMemory(engine), estimator = null }: RiskTerms = {},
 ): RiskEstimate {
-  const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
+  const window = { ...source, from: Math.max(source.from, source.to - (estimator?.sessions ?? Infinity)) };
   const coverage = findCoverage(window, columns);
-  const scenarios = readScenarioReturns(asked, columns);
-  const periods = estimatePeriodsPerYear(asked.sm.sessions);
+  const scenarios = readScenarioReturns(source, columns);
+  const periods = estimatePeriodsPerYear(source.sm.sessions);
   if (!isEstimable(coverage)) {
     return {
       periods,
@@ -267,7 +267,8 @@ function createIdentity(n: number): Metric {
  */
 function computeColumnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
   const means = new Float64Array(n);
-  for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
+  for (let rowStart = 0; rowStart < panel.length; rowStart += n)
+    for (let i = 0; i < n; i++) means[i]! += panel[rowStart + i]!;
   const observations = panel.length / n;
   return means.map((sum) => (periods * sum) / observations);
 }
@@ -286,7 +287,7 @@ function toLoadings({ panel, observations, assets, intensity, target, scale }: L
   for (let i = 0; i < assets; i++) loadings[i * k + observations] = common * target.scale[i]!;
   return createFactorMetric(
     loadings,
-    Float64Array.from(target.own, (own) => scale * intensity * own),
+    Float64Array.from(target.addedVariances, (own) => scale * intensity * own),
   );
 }
 
@@ -310,9 +311,9 @@ export function extendMetric(covered: Metric, coverage: Coverage, columns: Int32
       total += specific[p]!;
       for (let f = 0; f < k; f++) total += loadings[p * k + f]! ** 2;
     }
-    const own = new Float64Array(n).fill(total / places.length);
-    places.forEach((place, p) => (own[place] = specific[p]!));
-    return createFactorMetric(all, own);
+    const uniform = new Float64Array(n).fill(total / places.length);
+    places.forEach((place, p) => (uniform[place] = specific[p]!));
+    return createFactorMetric(all, uniform);
   }
   const m = covered.n;
   const matrix = new Float64Array(n * n);

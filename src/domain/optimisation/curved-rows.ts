@@ -28,8 +28,8 @@ export function findLargestMeasure(
   { origin, row }: CurvedLimit,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
-  const own = radii?.get(origin);
-  if (own !== undefined) return own;
+  const ownRadius = radii?.get(origin);
+  if (ownRadius !== undefined) return ownRadius;
   return row.form === 'norm'
     ? computeMovedRadius(row, origin, changes)
     : computeMovedValue(row.limit, origin, changes, 1);
@@ -104,11 +104,11 @@ function findMostExceededPlane(
   weights: Float64Array,
   among: readonly TailCut[],
 ): TailCut | undefined {
-  const taken = new Set(among);
+  const usedCuts = new Set(among);
   let most = -Infinity;
   let tailCut: TailCut | undefined;
   for (const cut of known) {
-    if (cut.goal !== goal || taken.has(cut)) continue;
+    if (cut.goal !== goal || usedCuts.has(cut)) continue;
     const value = computeDotProduct(cut.slopes, weights);
     if (value > most) [most, tailCut] = [value, cut];
   }

@@ -121,10 +121,10 @@ function findScenarioCoverage(
   rows: readonly ConstraintRow[],
   { risk: { scenarios }, nameOf, warnings }: ScenarioInput,
 ): Scenarios[] {
-  const asked = new Set(
+  const requestedLengths = new Set(
     [...('scenarios' in params ? [params] : []), ...rows.flatMap(listTailParams)].flatMap(listScenarioSessions),
   );
-  return [...asked].map((sessions) => {
+  return [...requestedLengths].map((sessions) => {
     const result = scenarios(sessions);
     const { excluded } = result.coverage;
     const reasons = new Map([...excluded].map(([column, why]) => [nameOf(column), why]));

@@ -24,11 +24,11 @@ export function drawScenarios({
   risk,
   expectedReturns,
 }: DrawnScenariosInput): (terms: ScenarioTerms) => Float64Array {
-  const known = new Map<string, Float64Array>();
+  const scenariosByKey = new Map<string, Float64Array>();
   return (terms) => {
     const key = JSON.stringify(terms);
-    const result = known.get(key) ?? findScenarios(terms);
-    known.set(key, result);
+    const result = scenariosByKey.get(key) ?? findScenarios(terms);
+    scenariosByKey.set(key, result);
     return result;
   };
 

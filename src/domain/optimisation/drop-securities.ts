@@ -29,10 +29,10 @@ export function markRequiredSecurities({ lower, upper }: Pick<Program, 'lower' |
 export function sortBySaliency(
   algebra: DenseAlgebra,
   metric: Metric,
-  held: Uint8Array,
+  heldFlags: Uint8Array,
   weights: Float64Array,
 ): number[] {
-  const names = listPositions(held);
+  const names = listPositions(heldFlags);
   const cost = computeSaliencies(algebra, metric, names, weights);
   return Array.from(names.keys())
     .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
@@ -42,14 +42,14 @@ export function sortBySaliency(
 /** Drops securities in the given order from each row that has too many; undefined if none can be dropped. */
 export function dropSecurities(
   counts: readonly CountRow[],
-  held: Uint8Array,
+  heldFlags: Uint8Array,
   { retained, order, excess, wanted }: DropInput,
 ): DropOutcome | undefined {
   const left = excess.slice();
-  const next = held.slice();
+  const next = heldFlags.slice();
   const dropped: number[] = [];
   const memberships = counts.map((row) => new Set(row.members));
-  const heldIn = counts.map((row) => countHoldings(row, held));
+  const heldIn = counts.map((row) => countHoldings(row, heldFlags));
   for (const i of order) {
     if (dropped.length === wanted) break;
     if (retained[i] === 1) continue;
@@ -65,8 +65,8 @@ export function dropSecurities(
   return dropped.length === 0 ? undefined : { held: next, dropped };
 }
 
-export function countHoldings({ members }: CountRow, held: Uint8Array): number {
+export function countHoldings({ members }: CountRow, heldFlags: Uint8Array): number {
   let count = 0;
-  for (const i of members) count += held[i]!;
+  for (const i of members) count += heldFlags[i]!;
   return count;
 }

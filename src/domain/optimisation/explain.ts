@@ -120,8 +120,8 @@ export function explainWeight(
   const solver = createDerivedSolver({ document, composer, engine });
   const { decision } = composition;
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
-  const held = inForceBefore(before, composition.session - 1);
-  const outgoing = held === undefined ? null : { ...held, effective: composition.session };
+  const heldBefore = inForceBefore(before, composition.session - 1);
+  const outgoing = heldBefore === undefined ? null : { ...heldBefore, effective: composition.session };
   const target = findTarget(restoreDataDate(parent, decision), decision, parents.sm);
   const solve = solver.solve(target, { previous, outgoing });
   if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);

@@ -45,10 +45,10 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Loc
       const use = useNumber(createLatestRequest('VALUE_TRADED', { aggregate: 'median', window }));
       return [{ use, path: `${path}[${position}].type`, rowId }];
     }
-    const at = { path: `${path}[${position}].params.field`, rowId };
-    if (isExpressionNode(field)) return [{ use: useNumber(field), ...at }];
+    const location = { path: `${path}[${position}].params.field`, rowId };
+    if (isExpressionNode(field)) return [{ use: useNumber(field), ...location }];
     if (typeof field !== 'string') return [];
-    return [{ use: NUMERIC_CLASSES.has(row.type) ? useNumber(field) : useCategory(field), ...at }];
+    return [{ use: NUMERIC_CLASSES.has(row.type) ? useNumber(field) : useCategory(field), ...location }];
   });
 }
 
@@ -59,7 +59,11 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Loc
 export function listSpecFields(spec: OptimisationSpec, path: string): LocatedUse[] {
   const { entry, params } = readObjective(spec.objective);
   const returns = readExpectedReturns(spec);
-  const createLocatedUse = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
+  const createLocatedUse = (rowPath: string) => (use: FieldUse) => ({
+    use,
+    path: `${path}${rowPath}.${use.path}`,
+    rowId: null,
+  });
   return [
     ...entry.reads(params).map(createLocatedUse('objective')),
     ...(returns === null ? [] : returns.entry.reads(returns.params).map(createLocatedUse('expected_returns'))),

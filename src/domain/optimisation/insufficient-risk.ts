@@ -18,17 +18,25 @@ interface RiskConsumer {
 type AvailableHistory = Pick<Coverage, 'columns' | 'sessions' | 'longest'>;
 
 /** Returns the refusal of an objective for which the history is too short to provide a covariance or scenarios. */
-export function refuseInsufficientRisk(coverage: Coverage, asked: number, { by, window }: RiskConsumer = {}): Refusal {
+export function refuseInsufficientRisk(
+  coverage: Coverage,
+  requestedCount: number,
+  { by, window }: RiskConsumer = {},
+): Refusal {
   const late = window === undefined ? '' : findLateStart(window, coverage);
-  return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, asked, by)}${late}`, {
+  return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, requestedCount, by)}${late}`, {
     assets: coverage.columns.length,
     observations: countObservations(coverage),
     needed: LIMITS.MIN_MODEL_OBSERVATIONS,
   });
 }
 
-export function describeInsufficientRisk(coverage: AvailableHistory, asked: number, by?: RiskConsumer['by']): string {
-  return `${coverage.columns.length} of ${asked} securities are covered, with ${countReturns(coverage, by)}.`;
+export function describeInsufficientRisk(
+  coverage: AvailableHistory,
+  requestedCount: number,
+  by?: RiskConsumer['by'],
+): string {
+  return `${coverage.columns.length} of ${requestedCount} securities are covered, with ${countReturns(coverage, by)}.`;
 }
 
 /** Describes the available and the required returns. */

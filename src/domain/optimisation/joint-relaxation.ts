@@ -63,38 +63,39 @@ interface JointMove {
 
 function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefined {
   const { problem, movables, views } = search;
-  const whole = Float64Array.from(movables, ({ room }) => room);
-  if (proveInfeasibility(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
+  const fullMoves = Float64Array.from(movables, ({ room }) => room);
+  if (proveInfeasibility(solver, problem, { changes: toChanges(movables, fullMoves), views }) !== null)
+    return undefined;
   const nudgeMoves = (moved: Float64Array, nudge: number) =>
-    moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
+    moved.map((value, k) => (value > 0 ? Math.min(value + nudge, fullMoves[k]!) : 0));
   const rows = listSeparateRows(problem);
   const solveWeights = (tried: Float64Array) =>
     solveConvex(solver, rows, { changes: toChanges(movables, tried), views })?.weights;
   const cuts: MoveCondition[] = [];
-  let moved: Float64Array = new Float64Array(movables.length);
+  let currentMoves: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const at = moved;
-    const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(at, step)), views);
-    const tried = nudgeMoves(at, standing.nudge);
-    if (standing.kind === 'feasible') {
+    const start = currentMoves;
+    const moveCheck = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(start, step)), views);
+    const tried = nudgeMoves(start, moveCheck.nudge);
+    if (moveCheck.kind === 'feasible') {
       // Cuts overestimate a move whose effect is not proportional to it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
       return isLeast
-        ? { moved: tried, weights: standing.weights }
-        : shrinkMoves(movables, { wanted: tried, whole, close: MOVE_TOLERANCE }, solveWeights);
+        ? { moved: tried, weights: moveCheck.weights }
+        : shrinkMoves(movables, { wanted: tried, whole: fullMoves, close: MOVE_TOLERANCE }, solveWeights);
     }
     const result =
-      standing.kind === 'undecided'
+      moveCheck.kind === 'undecided'
         ? []
-        : groupProofsBySecurity(standing.proof).flatMap((proof) => createCut(search, proof, tried) ?? []);
+        : groupProofsBySecurity(moveCheck.proof).flatMap((proof) => createCut(search, proof, tried) ?? []);
     cuts.push(...result);
     const next = result.length === 0 ? undefined : findLeastMoves(solver, movables, cuts);
     if (next === undefined) break;
-    moved = next;
+    currentMoves = next;
   }
-  return solveWeights(whole) === undefined
+  return solveWeights(fullMoves) === undefined
     ? undefined
-    : shrinkMoves(movables, { wanted: moved, whole, close: MOVE_TOLERANCE }, solveWeights);
+    : shrinkMoves(movables, { wanted: currentMoves, whole: fullMoves, close: MOVE_TOLERANCE }, solveWeights);
 }
 
 /**
@@ -116,11 +117,11 @@ function measureMoves(
 
 /** Removes parameters that an earlier entry moves in the opposite direction. */
 function removeOpposites(movables: readonly MovableParameter[]): MovableParameter[] {
-  const taken = new Set<string>();
+  const seenKeys = new Set<string>();
   return movables.filter(({ origin, parameter }) => {
     const key = `${origin.index} ${parameter}`;
-    const isNew = !taken.has(key);
-    taken.add(key);
+    const isNew = !seenKeys.has(key);
+    seenKeys.add(key);
     return isNew;
   });
 }
@@ -144,9 +145,13 @@ export function findMovesByTrial(
   weightsAt: WeightsAt,
   close: number,
 ): ParameterMove[] | undefined {
-  const whole = Float64Array.from(movables, ({ room }) => room);
-  if (weightsAt(whole) === undefined) return undefined;
-  const joint = shrinkMoves(movables, { wanted: new Float64Array(movables.length), whole, close }, weightsAt);
+  const fullMoves = Float64Array.from(movables, ({ room }) => room);
+  if (weightsAt(fullMoves) === undefined) return undefined;
+  const joint = shrinkMoves(
+    movables,
+    { wanted: new Float64Array(movables.length), whole: fullMoves, close },
+    weightsAt,
+  );
   return joint === undefined ? undefined : toMoves(movables, joint.moved);
 }
 
@@ -164,9 +169,9 @@ function shrinkMoves(
     (a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b,
   );
   for (const k of order) {
-    const without = moved.slice();
-    without[k] = 0;
-    moved = findNearest({ from: without, to: moved, close }, weightsAt);
+    const movesWithout = moved.slice();
+    movesWithout[k] = 0;
+    moved = findNearest({ from: movesWithout, to: moved, close }, weightsAt);
   }
   const weights = weightsAt(moved);
   return weights === undefined ? undefined : { moved, weights };
@@ -235,23 +240,26 @@ const SLOPE_MIN = 1e-7;
 function createCut(
   { problem, movables, views }: JointSearch,
   proof: Proof,
-  moved: Float64Array,
+  currentMoves: Float64Array,
 ): MoveCondition | undefined {
-  const computeGapAt = (at: Float64Array) =>
-    computeRowGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
-  const here = computeGapAt(moved);
+  const computeGapAt = (moves: Float64Array) =>
+    computeRowGap(proof, assembleProgram(problem, { changes: toChanges(movables, moves), views, withTracking: true }));
+  const gapAtMoves = computeGapAt(currentMoves);
   const slopes = Float64Array.from(movables, ({ from, room }, k) => {
-    if (moved[k]! >= room) return 0;
-    const step = Math.min(1e-6 * Math.max(Math.abs(from), 1e-2), room - moved[k]!);
-    const there = moved.slice();
-    there[k]! += step;
-    const slope = (here - computeGapAt(there)) / step;
+    if (currentMoves[k]! >= room) return 0;
+    const step = Math.min(1e-6 * Math.max(Math.abs(from), 1e-2), room - currentMoves[k]!);
+    const shiftedMoves = currentMoves.slice();
+    shiftedMoves[k]! += step;
+    const slope = (gapAtMoves - computeGapAt(shiftedMoves)) / step;
     return Number.isFinite(slope) ? Math.max(slope, 0) : 0;
   });
   const steepest = slopes.reduce((most, slope) => Math.max(most, slope), 0);
   if (!(steepest > 0)) return undefined;
   const clean = slopes.map((slope) => (slope < SLOPE_MIN * steepest ? 0 : slope / steepest));
-  return { slopes: clean, least: here / steepest + clean.reduce((sum, slope, k) => sum + slope * moved[k]!, 0) };
+  return {
+    slopes: clean,
+    least: gapAtMoves / steepest + clean.reduce((sum, slope, k) => sum + slope * currentMoves[k]!, 0),
+  };
 }
 
 /**

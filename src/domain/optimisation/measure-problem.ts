@@ -21,19 +21,19 @@ export interface MeasureProblem {
 /** Returns the problem whose objective is the measure of a tail or distance row; null for rows of other forms. */
 export function createMeasureProblem(
   problem: Problem,
-  placed: RowWithOrigin,
+  rowWithOrigin: RowWithOrigin,
   options: RowOptions = {},
 ): MeasureProblem | null {
-  const { row } = placed;
-  const alone = { ...problem, costs: null, robustness: null };
+  const { row } = rowWithOrigin;
+  const withoutCosts = { ...problem, costs: null, robustness: null };
   if (row.form === 'tail') {
     const others = problem.rows.filter(({ row: { form } }) => form !== 'tail');
-    return { problem: { ...alone, goal: row.goal, rows: others }, floor: -Infinity, limit: null };
+    return { problem: { ...withoutCosts, goal: row.goal, rows: others }, floor: -Infinity, limit: null };
   }
   if (row.form !== 'distance') return null;
   const { reference, fixed } = row;
   const n = reference.length;
-  const rows = problem.rows.filter((each) => each !== placed);
+  const rows = problem.rows.filter((each) => each !== rowWithOrigin);
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
   // Securities are dropped by weight, not by risk.
   const metric = isCurved ? problem.metric : createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
@@ -45,9 +45,13 @@ export function createMeasureProblem(
     centre: reference.slice(),
     linear: new Float64Array(n),
   };
-  const limit = computeMovedValue(row.limit, placed.origin, options.changes, 1);
+  const limit = computeMovedValue(row.limit, rowWithOrigin.origin, options.changes, 1);
   const costs = { linear: 0.5, impact: 0, reference, fixed: fixed / 2 };
-  return { problem: { ...alone, rows, goal, costs, metric }, floor: computeLeastDistance(row, rows, options), limit };
+  return {
+    problem: { ...withoutCosts, rows, goal, costs, metric },
+    floor: computeLeastDistance(row, rows, options),
+    limit,
+  };
 }
 
 /**
@@ -148,11 +152,11 @@ function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isH
   const free = upper.slice();
   let reach = 0;
   for (const { members, maximum } of groups) {
-    const held = members.filter(isHeld);
+    const heldMembers = members.filter(isHeld);
     const others = Float64Array.from(members, (i) => (isHeld(i) ? 0 : upper[i]!)).sort();
     for (const i of members) free[i] = 0;
-    const left = Math.max(0, maximum - held.length);
-    reach += held.reduce((sum, i) => sum + upper[i]!, 0);
+    const left = Math.max(0, maximum - heldMembers.length);
+    reach += heldMembers.reduce((sum, i) => sum + upper[i]!, 0);
     reach += others.subarray(Math.max(0, others.length - left)).reduce((sum, most) => sum + most, 0);
   }
   return free.reduce((sum, most) => sum + most, reach);
@@ -178,8 +182,8 @@ function computeLeastDistance(
       invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
-    const own = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
-    const dropped = own.subarray(0, Math.max(0, own.length - maximum));
+    const referenceWeights = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
+    const dropped = referenceWeights.subarray(0, Math.max(0, referenceWeights.length - maximum));
     // the groups of one row are disjoint
     sold.set(origin, (sold.get(origin) ?? 0) + dropped.reduce((sum, weight) => sum + weight, 0));
   }

@@ -113,17 +113,20 @@ export function computeChoiceBound(
   const more = Float64Array.from(names, (i) => holdPart[i]! - dropPart[i]!);
   const order = Array.from(names.keys()).toSorted((a, b) => more[a]! - more[b]! || a - b);
   let least = names.reduce((sum, i) => sum + dropPart[i]!, 0);
-  let held = 0;
-  while (held < to && (held < from || more[order[held]!]! < 0)) least += more[order[held++]!]!;
-  const dearest = held > 0 ? more[order[held - 1]!]! : Number.NEGATIVE_INFINITY;
-  const next = held < count ? more[order[held]!]! : Number.POSITIVE_INFINITY;
+  let heldCount = 0;
+  while (heldCount < to && (heldCount < from || more[order[heldCount]!]! < 0)) least += more[order[heldCount++]!]!;
+  const dearest = heldCount > 0 ? more[order[heldCount - 1]!]! : Number.NEGATIVE_INFINITY;
+  const next = heldCount < count ? more[order[heldCount]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
     // A further security replaces the most expensive holding or is added. A dropped one is replaced by the next
     // security or not replaced.
-    const extra = Math.min(held < to ? 0 : Number.POSITIVE_INFINITY, held > 0 ? -dearest : Number.POSITIVE_INFINITY);
-    const spare = Math.min(held > from ? 0 : Number.POSITIVE_INFINITY, next);
-    ifHeld[place] = rank < held ? least : least + more[place]! + extra;
-    ifDropped[place] = rank >= held ? least : least - more[place]! + spare;
+    const extra = Math.min(
+      heldCount < to ? 0 : Number.POSITIVE_INFINITY,
+      heldCount > 0 ? -dearest : Number.POSITIVE_INFINITY,
+    );
+    const spare = Math.min(heldCount > from ? 0 : Number.POSITIVE_INFINITY, next);
+    ifHeld[place] = rank < heldCount ? least : least + more[place]! + extra;
+    ifDropped[place] = rank >= heldCount ? least : least - more[place]! + spare;
   });
   return { least, ifHeld, ifDropped };
 }

@@ -90,9 +90,9 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     // swaps.
     const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
     if (more.length === 0 || isSpent()) return undefined;
-    const grown = held.slice();
-    for (const { name } of more) grown[name] = 1;
-    const result = choose(grown);
+    const extendedChoice = held.slice();
+    for (const { name } of more) extendedChoice[name] = 1;
+    const result = choose(extendedChoice);
     return result !== undefined && result.solution.value < computeImprovementBound(solution.value, GAIN_MIN)
       ? result
       : undefined;
@@ -134,10 +134,10 @@ function createSwapBound(
   { choice, solution }: FoundChoice,
   neighbours: readonly Choice[],
 ): NeighbourBound | undefined {
-  const held = choice.held.slice();
-  for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (held[i]! |= isHeld));
+  const heldFlags = choice.held.slice();
+  for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (heldFlags[i]! |= isHeld));
   const base = options.base.program;
-  const names = listPositions(held);
+  const names = listPositions(heldFlags);
   return createNeighbourBound(algebra, {
     problem,
     base,

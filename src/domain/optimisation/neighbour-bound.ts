@@ -65,7 +65,7 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   return (otherRestriction) => {
     if (otherRestriction.sums.length !== ownRestriction.sums.length) return Number.NEGATIVE_INFINITY;
     let offset = 0;
-    const moved: MovedSecurity[] = [];
+    const movedSecurities: MovedSecurity[] = [];
     for (const name of names) {
       let shift = 0;
       prices.forEach((price, k) => {
@@ -80,9 +80,9 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
         right: removeRounding(right[name]! + shift),
       };
       const least = minimiseStep(side, 0);
-      if (least !== 0 || mustMove(side)) moved.push({ name, side, least });
+      if (least !== 0 || mustMove(side)) movedSecurities.push({ name, side, least });
     }
-    const inTurn = moved.toSorted(
+    const inTurn = movedSecurities.toSorted(
       (movedSecurity, two) =>
         Number(mustMove(two.side)) - Number(mustMove(movedSecurity.side)) ||
         Math.abs(two.least) - Math.abs(movedSecurity.least) ||

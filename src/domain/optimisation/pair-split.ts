@@ -109,15 +109,15 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
     const rest = new Float64Array(n * n);
     subtractParts(open, pairs, 1, rest);
     const excess = open.reduce((left, i) => left - centre[i]!, sum!);
-    const own = new Float64Array(n);
+    const pairProduct = new Float64Array(n);
     return {
       ...counted,
       valueAt(weights) {
-        multiplyMetric(ofPairs, weights, own);
+        multiplyMetric(ofPairs, weights, pairProduct);
         let square = 0;
         let total = 0;
         for (const i of open) {
-          square += own[i]! * weights[i]!;
+          square += pairProduct[i]! * weights[i]!;
           total += weights[i]! - centre[i]!;
         }
         return counted.valueAt(weights) + (curvature / 2) * (along * (total * total - excess * excess) - square);
@@ -136,10 +136,10 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
 
 /** Returns count rows without common members; of two rows that share a security, only the first. */
 function selectDisjointCounts({ counts }: CardinalityProgram): Count[] {
-  const taken = new Set<number>();
+  const pairedMembers = new Set<number>();
   return counts.filter(({ members }) => {
-    const isApart = members.every((i) => !taken.has(i));
-    if (isApart) for (const i of members) taken.add(i);
+    const isApart = members.every((i) => !pairedMembers.has(i));
+    if (isApart) for (const i of members) pairedMembers.add(i);
     return isApart;
   });
 }

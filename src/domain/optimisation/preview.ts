@@ -117,8 +117,9 @@ function previewAt(
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const standing = isFirst || !solver.remembers ? NO_EARLIER_PORTFOLIOS : findWeightsBefore(composer, indexId, parent);
-  const solve = solver.solve(parent, standing);
+  const earlierPortfolios =
+    isFirst || !solver.remembers ? NO_EARLIER_PORTFOLIOS : findWeightsBefore(composer, indexId, parent);
+  const solve = solver.solve(parent, earlierPortfolios);
   if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
   requireRates(sm, solve.columns, { currency: document.currency, session });

@@ -138,13 +138,14 @@ function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Ar
     { least: -ROUNDING * largest, share: 1 },
     { least: Number.NEGATIVE_INFINITY, share: WIDENING },
   ].map(({ least, share }) => {
-    const held = Uint8Array.from(gains, (gain) => (gain > Number.NEGATIVE_INFINITY && gain >= least ? 1 : 0));
+    const heldFlags = Uint8Array.from(gains, (gain) => (gain > Number.NEGATIVE_INFINITY && gain >= least ? 1 : 0));
     for (const { members, maximum } of counts) {
-      const own = new Uint8Array(held.length);
-      for (const i of members) own[i] = held[i]!;
-      for (const i of order.filter((security) => own[security] === 1).slice(Math.ceil(share * maximum))) held[i] = 0;
+      const memberFlags = new Uint8Array(heldFlags.length);
+      for (const i of members) memberFlags[i] = heldFlags[i]!;
+      for (const i of order.filter((security) => memberFlags[security] === 1).slice(Math.ceil(share * maximum)))
+        heldFlags[i] = 0;
     }
-    return held;
+    return heldFlags;
   });
 }
 

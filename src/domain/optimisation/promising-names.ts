@@ -47,25 +47,25 @@ export function createPromiseTerms(
 /**
  * Returns the securities that are not held, in order of expected gain. Unless a held security has a minimum weight, a
  * security that does not improve the objective at a small weight does not improve it at any weight.
- * @param held [N]
+ * @param heldFlags [N]
  * @cost a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
 export function listPromisingSecurities(
-  held: Uint8Array,
+  heldFlags: Uint8Array,
   { assembled, answer }: ConvexSolution,
   { isFlat, threshold, isForced, lower, variances, most }: PromiseTerms,
 ): PromisingSecurity[] {
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);
-  const typical = 1 / held.reduce((count, isHeld) => count + isHeld, 1);
+  const typical = 1 / heldFlags.reduce((count, isHeld) => count + isHeld, 1);
   const computeGain = (i: number) => {
     const curved = (assembled.program.curvature / 2) * variances[i]!;
     const pulled = curved > 0 ? -right[i]! / (2 * curved) : isFlat && right[i]! < 0 ? typical : 0;
     const weight = Math.max(threshold, pulled);
     return -weight * (right[i]! + curved * weight);
   };
-  return Array.from(held.keys())
-    .filter((i) => held[i] === 0 && (isForced || lower[i]! < 0 || right[i]! < 0))
+  return Array.from(heldFlags.keys())
+    .filter((i) => heldFlags[i] === 0 && (isForced || lower[i]! < 0 || right[i]! < 0))
     .map((name) => ({ name, gain: computeGain(name) }))
     .toSorted((a, b) => b.gain - a.gain || a.name - b.name)
     .slice(0, most);

@@ -21,7 +21,7 @@ export interface BestChoice {
   /** Objective of the choice. */
   readonly value: number;
   /** Searches for a better choice, starting from a set of securities, [N]. */
-  readonly improve: (held: Uint8Array) => ImprovedChoice;
+  readonly improve: (heldFlags: Uint8Array) => ImprovedChoice;
 }
 
 export interface ImprovedChoice {
@@ -74,13 +74,13 @@ export interface ProofTerms {
 export function proveBound(
   { solver, algebra }: Solvers,
   counted: CardinalityProgram,
-  { least, known: { value: known, improve }, effort }: ProofTerms,
+  { least, known: { value: bestValue, improve }, effort }: ProofTerms,
 ): number | undefined {
   const { counts } = counted;
   const splitPairs = createPairSplitter(algebra, counted);
   if (splitPairs === undefined) return undefined;
   const { n } = counted.program;
-  let value = known;
+  let value = bestValue;
   let work = 0;
   let lowest = Infinity;
   const { workMax, rootIterations, branchIterations } = effort;
@@ -148,25 +148,25 @@ export function proveBound(
    * Returns the securities with the largest shares, as many as the counts allow, and all securities that no row counts.
    */
   function selectLargestShares({ names, shares }: Branch): Uint8Array {
-    const held = new Uint8Array(n).fill(1);
+    const heldFlags = new Uint8Array(n).fill(1);
     for (const { members, maximum } of counts) {
       const computeRank = (i: number) => (names[i] === INCLUDED ? 2 : names[i] === EXCLUDED ? -1 : shares[i]!);
       for (const i of members.toSorted((a, b) => computeRank(b) - computeRank(a) || a - b).subarray(maximum))
-        held[i] = 0;
+        heldFlags[i] = 0;
     }
-    return held;
+    return heldFlags;
   }
 
   /** Returns the undecided security with the share nearest to one half. */
   function findLeastCertain({ names, shares: parts }: Branch): number | undefined {
-    let found: number | undefined;
+    let branchIndex: number | undefined;
     for (const { members } of counts) {
       for (const i of members) {
-        const isNearer = found === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[found]! - 0.5);
-        if (names[i] === UNDECIDED && isNearer) found = i;
+        const isNearer = branchIndex === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[branchIndex]! - 0.5);
+        if (names[i] === UNDECIDED && isNearer) branchIndex = i;
       }
     }
-    return found;
+    return branchIndex;
   }
 }
 

@@ -256,11 +256,13 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
   for (const origin of start.origins) {
     if (!origins.includes(origin)) continue;
     const others = new Set(origins.filter((otherOrigin) => otherOrigin !== origin));
-    const without = proveInfeasibility(solver, problem, { includes: (otherOrigin) => others.has(otherOrigin) });
-    if (without === null) continue;
-    const used = new Set(listOrigins(problem, without));
+    const certificateWithout = proveInfeasibility(solver, problem, {
+      includes: (otherOrigin) => others.has(otherOrigin),
+    });
+    if (certificateWithout === null) continue;
+    const used = new Set(listOrigins(problem, certificateWithout));
     origins = origins.filter((otherOrigin) => used.has(otherOrigin));
-    proof = without;
+    proof = certificateWithout;
   }
   const retained = new Set(origins);
   const ownProof = proveInfeasibility(solver, problem, { includes: (origin) => retained.has(origin) });

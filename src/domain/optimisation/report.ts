@@ -32,8 +32,8 @@ export function listRowSides(problem: Problem, solution: ConvexSolution): RowSid
 
 /** Shadow prices of bounds by row. The price of a weight bound belongs to the first row that sets the bound. */
 interface Prices {
-  lower(placed: RowWithOrigin): number;
-  upper(placed: RowWithOrigin): number;
+  lower(rowWithOrigin: RowWithOrigin): number;
+  upper(rowWithOrigin: RowWithOrigin): number;
 }
 
 function computePrices(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): Prices {
@@ -42,7 +42,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
   const { left, right } = computeLagrangianSlopes(program, point);
   // Factor from the units of the program to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
-  const taken = new Set<string>();
+  const activeBounds = new Set<string>();
   const ofName = new Map<RowWithOrigin, { lower: number; upper: number }>();
   for (const rowWithOrigin of problem.rows) {
     const { row, origin } = rowWithOrigin;
@@ -56,10 +56,10 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
         bound === undefined ||
         bound !== effective ||
         Math.abs(weights[i]! - bound) > BINDING_TOLERANCE ||
-        taken.has(`${side} ${i}`)
+        activeBounds.has(`${side} ${i}`)
       )
         return false;
-      taken.add(`${side} ${i}`);
+      activeBounds.add(`${side} ${i}`);
       return true;
     };
     if (origin.kind === 'eq')
@@ -95,8 +95,8 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
         return ofName.get(rowWithOrigin)?.[side] ?? 0;
       case 'linear': {
         const y = findMultiplier(rowWithOrigin);
-        const own = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
-        return own === 0 ? 0 : -own * computeBoundScale(row, weights);
+        const sideMultiplier = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
+        return sideMultiplier === 0 ? 0 : -sideMultiplier * computeBoundScale(row, weights);
       }
       case 'distance':
         return side === 'upper' ? removeNegativeZero(-2 * findMultiplier(rowWithOrigin)) : 0;
@@ -160,8 +160,8 @@ function listSides(problem: Problem, rowWithOrigin: RowWithOrigin, weights: Floa
       return [createSide('lower', value, limit, BINDING_TOLERANCE_EFFECTIVE_NUMBER)];
     }
     case 'count': {
-      const held = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);
-      return [createSide('lower', held, row.minimum, 0), createSide('upper', held, row.maximum, 0)];
+      const heldCount = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);
+      return [createSide('lower', heldCount, row.minimum, 0), createSide('upper', heldCount, row.maximum, 0)];
     }
     case 'threshold': {
       const least = weights.reduce(

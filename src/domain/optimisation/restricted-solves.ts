@@ -54,11 +54,11 @@ export interface RestrictedSolves {
    */
   solveWithin(restriction: Restriction): ConvexSolution | undefined;
   /** Solves without concentration sums, which would bind for every held security before large securities are chosen. */
-  solveLoose(held: Uint8Array): ConvexSolution | undefined;
+  solveLoose(heldFlags: Uint8Array): ConvexSolution | undefined;
   /** Solves a final choice; undefined if the solution violates a row. */
   finish(choice: Choice): FoundChoice | undefined;
   /** Returns the restriction to held securities, each of which may reach the single limit. */
-  restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction;
+  restrictLoosely(heldFlags: Uint8Array, isFinal: boolean): Restriction;
   /** Returns true if no more solves are allowed. */
   isExhausted(): boolean;
   /** Returns true if the work limit for a better choice is reached. */
@@ -88,9 +88,9 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
     return solution;
   }
 
-  function restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction {
+  function restrictLoosely(heldFlags: Uint8Array, isFinal: boolean): Restriction {
     const large = concentrations.map(() => new Uint8Array(problem.index.length).fill(1));
-    return { ...createRestriction(rows, { held, short, large, isFinal }), sums: [] };
+    return { ...createRestriction(rows, { held: heldFlags, short, large, isFinal }), sums: [] };
   }
 
   function solveFinal(choice: Choice): FoundChoice | undefined {

@@ -60,9 +60,9 @@ export function createRestriction(rows: readonly NonConvexRow[], { held, large, 
   return { least, most, sums };
 }
 
-function countIn(members: Int32Array, held: Uint8Array): number {
+function countIn(members: Int32Array, heldFlags: Uint8Array): number {
   let count = 0;
-  for (const i of members) count += held[i]!;
+  for (const i of members) count += heldFlags[i]!;
   return count;
 }
 
@@ -106,6 +106,6 @@ export function markShort(weights: Float64Array): Uint8Array {
 }
 
 /** Returns the securities of a set, ascending. */
-export function listPositions(held: Uint8Array): Int32Array {
-  return Int32Array.from(held.keys()).filter((i) => held[i] === 1);
+export function listPositions(flags: Uint8Array): Int32Array {
+  return Int32Array.from(flags.keys()).filter((i) => flags[i] === 1);
 }

@@ -209,8 +209,8 @@ function listWeightRows(
 ): WeightRow[] {
   const active = weights.map((weight, i) => weight - index[i]!);
   const product = applyMetric(metric, active);
-  const whole = applyMetric(metric, weights);
-  const variance = weights.reduce((sum, weight, i) => sum + weight * whole[i]!, 0);
+  const marginals = applyMetric(metric, weights);
+  const variance = weights.reduce((sum, weight, i) => sum + weight * marginals[i]!, 0);
   const bounded = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
   const { lower, upper } = assembled.program;
   return identifiers
@@ -220,7 +220,7 @@ function listWeightRows(
       index_weight: index[i]!,
       active_weight: active[i]!,
       risk_contribution: trackingError > 0 ? (active[i]! * product[i]!) / trackingError : 0,
-      variance_share: variance > 0 ? (weights[i]! * whole[i]!) / variance : 0,
+      variance_share: variance > 0 ? (weights[i]! * marginals[i]!) / variance : 0,
       at_bound: !bounded.has(i)
         ? null
         : weights[i]! - lower[i]! <= BOUND_TOLERANCE

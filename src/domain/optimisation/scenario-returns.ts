@@ -18,10 +18,10 @@ export function readScenarioReturns(
   window: RequestedWindow,
   columns: Int32Array,
 ): (sessions: number | null) => Scenarios {
-  const known = new Map<number | null, Scenarios>();
+  const scenariosBySessions = new Map<number | null, Scenarios>();
   return (sessions) => {
-    const result = known.get(sessions) ?? readScenarios(window, columns, sessions);
-    known.set(sessions, result);
+    const result = scenariosBySessions.get(sessions) ?? readScenarios(window, columns, sessions);
+    scenariosBySessions.set(sessions, result);
     return result;
   };
 }

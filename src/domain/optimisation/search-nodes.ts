@@ -59,14 +59,14 @@ export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | und
 export function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
   const names = decided.slice();
   for (const { members, minimum, maximum } of counts) {
-    let held = 0;
+    let heldCount = 0;
     let possible = 0;
     for (const i of members) {
-      if (names[i] === INCLUDED) held++;
+      if (names[i] === INCLUDED) heldCount++;
       if (names[i] !== EXCLUDED) possible++;
     }
-    if (held > maximum || possible < minimum) return undefined;
-    if (held === maximum) for (const i of members) if (names[i] === UNDECIDED) names[i] = EXCLUDED;
+    if (heldCount > maximum || possible < minimum) return undefined;
+    if (heldCount === maximum) for (const i of members) if (names[i] === UNDECIDED) names[i] = EXCLUDED;
     if (possible === minimum) for (const i of members) if (names[i] === UNDECIDED) names[i] = INCLUDED;
   }
   return names;

@@ -129,9 +129,9 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxed.bound } };
   if (result !== undefined && attainsLowerBound(problem, result, floor))
     return { kind: 'solved', solution: { ...result, isHeuristic: false, bound: result.objective } };
-  const asked = { problem, rows, options: restricted, relaxed };
+  const request = { problem, rows, options: restricted, relaxed };
   if (isSmall(relaxed)) {
-    const outcome = solveAmongFew(solvers, { ...asked, search, incumbent: result }, options);
+    const outcome = solveAmongFew(solvers, { ...request, search, incumbent: result }, options);
     if (outcome !== undefined) return outcome;
   }
   if (result === undefined) return { kind: 'no-choice', isProven: false };
@@ -150,7 +150,7 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
   const exact = branchAndBound({
     ...solvers,
-    ...asked,
+    ...request,
     relaxed: { ...relaxed, value: bound },
     incumbent: result,
     certified,
@@ -210,8 +210,8 @@ function proveResult(
   let best = result;
   // Among as many securities as the rows allow, the search starts from the exact optimum.
   const isExact = rows.every((row) => row.form === 'count' && row.minimum <= 1);
-  const improveFrom = (held: Uint8Array) => {
-    const convexSolution = search.from([held]);
+  const improveFrom = (heldFlags: Uint8Array) => {
+    const convexSolution = search.from([heldFlags]);
     if (convexSolution !== undefined && convexSolution.value < best.value) best = convexSolution;
     return { value: best.value, isExact: isExact && convexSolution !== undefined };
   };
@@ -278,15 +278,15 @@ function startFromWidestBounds(
   if (counts.length === 0) return undefined;
   const { weights, assembled } = relaxed;
   const { upper } = assembled.program;
-  const held = new Uint8Array(problem.index.length).fill(1);
+  const heldFlags = new Uint8Array(problem.index.length).fill(1);
   for (const { members, maximum } of counts) {
     const roomiest = members.toSorted((a, b) => upper[b]! - upper[a]! || weights[b]! - weights[a]! || a - b);
-    for (const i of roomiest.subarray(maximum)) held[i] = 0;
+    for (const i of roomiest.subarray(maximum)) heldFlags[i] = 0;
   }
-  const large = rows.filter((row) => row.form === 'concentration').map(() => new Uint8Array(held.length).fill(1));
-  const restriction = createRestriction(rows, { held, short: markShort(weights), large, isFinal: false });
+  const large = rows.filter((row) => row.form === 'concentration').map(() => new Uint8Array(heldFlags.length).fill(1));
+  const restriction = createRestriction(rows, { held: heldFlags, short: markShort(weights), large, isFinal: false });
   const isHeld = solveConvex(solver, problem, { ...options, restriction: { ...restriction, sums: [] } }) !== undefined;
-  return isHeld ? search.from([held]) : undefined;
+  return isHeld ? search.from([heldFlags]) : undefined;
 }
 
 /** Solves the problem of minimising the measure of a row. */
@@ -341,8 +341,8 @@ function listReferenceStarts(problem: Problem, rows: readonly NonConvexRow[]): U
     const basket = markHoldings(reference);
     const smallestFirst = Array.from(reference.keys()).toSorted((a, b) => reference[a]! - reference[b]! || b - a);
     for (const { members, maximum } of counts) {
-      const own = new Set(members);
-      const heldOnes = smallestFirst.filter((i) => basket[i] === 1 && own.has(i));
+      const memberSet = new Set(members);
+      const heldOnes = smallestFirst.filter((i) => basket[i] === 1 && memberSet.has(i));
       for (const i of heldOnes.slice(0, Math.max(0, heldOnes.length - maximum))) basket[i] = 0;
     }
     return [basket];

@@ -195,19 +195,24 @@ function proveBounds(
 ): ShareBounds {
   const { n, lower, upper, curvature } = program;
   const { left, right } = computeLagrangianSlopes({ ...program, ridge: 0 }, point);
-  const held = new Float64Array(n);
+  const heldCosts = new Float64Array(n);
   const dropped = new Float64Array(n);
   for (let i = 0; i < n; i++) {
     const x = point.x[i]!;
     const step = { left: left[i]!, right: right[i]!, from: lower[i]! - x, to: upper[i]! - x };
-    const own = curvature * split[i]!;
-    const long = minimiseStep({ ...step, from: Math.max(step.from, threshold - x) }, own);
-    const short = lower[i]! < 0 ? minimiseStep({ ...step, to: Math.min(step.to, -x) }, own) : Number.POSITIVE_INFINITY;
+    const splitCurvature = curvature * split[i]!;
+    const long = minimiseStep({ ...step, from: Math.max(step.from, threshold - x) }, splitCurvature);
+    const short =
+      lower[i]! < 0 ? minimiseStep({ ...step, to: Math.min(step.to, -x) }, splitCurvature) : Number.POSITIVE_INFINITY;
     const canRest = names[i] !== INCLUDED && lower[i]! <= 0 && upper[i]! >= 0;
-    held[i] = names[i] === EXCLUDED ? Number.POSITIVE_INFINITY : Math.min(long, short);
-    dropped[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
+    heldCosts[i] = names[i] === EXCLUDED ? Number.POSITIVE_INFINITY : Math.min(long, short);
+    dropped[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, splitCurvature) : Number.POSITIVE_INFINITY;
   }
-  return minimiseOverChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
+  return minimiseOverChoices(
+    counts,
+    { held: heldCosts, dropped },
+    valueAt(point.x) + computeLagrangianExcess(program, point),
+  );
 }
 
 /** Costs of holding and of dropping each security, [N] each; Infinity if impossible. */
@@ -247,11 +252,11 @@ function addRowPrices(
   except: number,
   costs: HoldingCosts,
 ): HoldingCosts {
-  const held = costs.held.slice();
+  const heldCosts = costs.held.slice();
   counts.forEach(({ members }, r) => {
-    if (r !== except && prices[r]! > 0) for (const i of members) held[i]! += prices[r]!;
+    if (r !== except && prices[r]! > 0) for (const i of members) heldCosts[i]! += prices[r]!;
   });
-  return { held, dropped: costs.dropped };
+  return { held: heldCosts, dropped: costs.dropped };
 }
 
 /** Returns the price at which the number of securities worth holding equals the limit of the row. */
@@ -275,11 +280,11 @@ function minimiseWithinRow({ members, minimum, maximum }: CountRow, costs: Holdi
   for (const i of open) isOpen[i] = 1;
   const rest = least.reduce((sum, cost, i) => sum + (isOpen[i] === 1 ? 0 : cost), 0);
   const bound = rest + choice.least;
-  const held = costs.held.map((cost, i) => bound + (cost - least[i]!));
+  const heldBounds = costs.held.map((cost, i) => bound + (cost - least[i]!));
   const dropped = costs.dropped.map((cost, i) => bound + (cost - least[i]!));
   open.forEach((i, place) => {
-    held[i] = rest + choice.ifHeld[place]!;
+    heldBounds[i] = rest + choice.ifHeld[place]!;
     dropped[i] = rest + choice.ifDropped[place]!;
   });
-  return { bound, held, dropped };
+  return { bound, held: heldBounds, dropped };
 }

@@ -8,7 +8,7 @@ import type { Origin, RowWithOrigin, Problem } from './problem.js';
  * Returns a predicate of rows that are only checked after the solve: limits on the tracking error, if the tracking
  * error is the only objective.
  */
-export function isCheckedOnly({ goal, index, costs }: Problem): (placed: RowWithOrigin) => boolean {
+export function isCheckedOnly({ goal, index, costs }: Problem): (rowWithOrigin: RowWithOrigin) => boolean {
   return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
 

@@ -311,8 +311,8 @@ function computeSaving({ assembled, answer }: ConvexSolution, { origin, row }: C
       (sum, ownRowWithOrigin, r) => (ownRowWithOrigin?.origin === origin ? sum + answer.point.rowMultipliers[r]! : sum),
       0,
     );
-  const own = assembled.norms.findIndex((norm) => norm.row === row);
-  const multiplier = answer.point.normMultipliers[own] ?? 0;
+  const normIndex = assembled.norms.findIndex((norm) => norm.row === row);
+  const multiplier = answer.point.normMultipliers[normIndex] ?? 0;
   const parameter = row.parameterOf(most);
   const step = 1e-6 * Math.max(Math.abs(parameter), 1e-6);
   const slope = (row.radiusOf(parameter + step) - row.radiusOf(parameter - step)) / (2 * step);

@@ -31,10 +31,10 @@ export function createFeasibilityTests(
   workMax = WORK_MAX,
 ): FeasibilityTests {
   const solver = meterSolver(inner);
-  let ended = false;
+  let isExhausted = false;
   const isWithin = (share: number) => {
     const isLeft = solver.spent() < share * workMax;
-    ended ||= !isLeft;
+    isExhausted ||= !isLeft;
     return isLeft;
   };
   const solvers: Solvers = { solver, algebra };
@@ -56,6 +56,6 @@ export function createFeasibilityTests(
     },
     weightsWith: findFeasibleWeights,
     isWithin,
-    hasEnded: () => ended,
+    hasEnded: () => isExhausted,
   };
 }

@@ -23,17 +23,17 @@ export function hasTails({ goal, rows }: Pick<Problem, 'goal' | 'rows'>): boolea
 }
 
 export function meterSolver(solver: Solver): MeteredSolver {
-  let spent = 0;
+  let workSpent = 0;
   return {
-    spent: () => spent,
+    spent: () => workSpent,
     solve(program, options) {
       const answer = solver.solve(program, options);
-      const each = answer.route === 'simplex' ? computePivotWork(program) : computeIterationWork(program);
-      spent += SETUP_WORK + (answer.iterations + 1) * each;
+      const workPerIteration = answer.route === 'simplex' ? computePivotWork(program) : computeIterationWork(program);
+      workSpent += SETUP_WORK + (answer.iterations + 1) * workPerIteration;
       return answer;
     },
     nearly(program) {
-      spent += SETUP_WORK + ROUGH_ITERATIONS * computeIterationWork(program);
+      workSpent += SETUP_WORK + ROUGH_ITERATIONS * computeIterationWork(program);
       return solver.nearly(program);
     },
   };
@@ -51,14 +51,14 @@ export interface LimitedSolver extends MeteredSolver {
  */
 export function createLimitedSolver(solver: Solver, workMax: number): LimitedSolver {
   const inner = meterSolver(solver);
-  let ended = false;
+  let isExhausted = false;
   const hasWorkLeft = () => {
-    ended ||= inner.spent() >= workMax;
-    return !ended;
+    isExhausted ||= inner.spent() >= workMax;
+    return !isExhausted;
   };
   return {
     spent: inner.spent,
-    hasEnded: () => ended,
+    hasEnded: () => isExhausted,
     solve: (program, options) => (hasWorkLeft() ? inner.solve(program, options) : createUnsolvedResult(program)),
     nearly: (program) => (hasWorkLeft() ? inner.nearly(program) : clampToBounds(program)),
   };

@@ -82,13 +82,13 @@ export function describeReview({ tolerance, max_change: most, review = 'daily' }
   const isPlain = tolerance === undefined && most === undefined && review === 'daily';
   if (isPlain) return [];
   const when = review === 'monthly' ? 'after the last close of each month' : 'after each close';
-  const beyond =
+  const exceptionPhrase =
     tolerance === undefined
       ? ''
       : ` if that differs by more than ${formatPoints(tolerance)} from the previous exposure`;
   const limit = most === undefined ? '' : `, by at most ${formatPoints(most)} at once`;
   return [
-    `The exposure is set to that leverage ${when}${beyond}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
+    `The exposure is set to that leverage ${when}${exceptionPhrase}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
   ];
 }
 

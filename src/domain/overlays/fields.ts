@@ -20,7 +20,8 @@ export const percent = z.number().min(0).lt(100).meta({ description: 'Percent pe
 export const defineSeries = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
 
 /** Schema of an interest rate: a series of the data in percent per year. */
-export const defineRateSeries = (of: string) => defineSeries(`Series of the data with the ${of}, percent per year.`);
+export const defineRateSeries = (meaning: string) =>
+  defineSeries(`Series of the data with the ${meaning}, percent per year.`);
 
 /** Optional, so that stored documents without it are unchanged. */
 export const costBps = z.number().min(0).max(10_000).optional().meta({

@@ -29,7 +29,7 @@ export interface OverlayContext {
    * Returns the price of a currency (default: the currency of the underlying index) in the currency of the overlay,
    * [T]. @throws Refusal FX_MISSING
    */
-  exchange(of?: string): Float64Array;
+  exchange(quoted?: string): Float64Array;
   /**
    * Returns the weight in the underlying index of securities quoted in a currency of `weighed`, after each close, in
    * the return variant of the index, [T].
@@ -130,7 +130,7 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
   /** Reports members that contradict each other or have no effect. */
-  readonly remarks: (spec: z.output<S>, beneath: UnderlyingTerms) => readonly Remark[];
+  readonly remarks: (spec: z.output<S>, underlying: UnderlyingTerms) => readonly Remark[];
   /** Computes the path of the overlay. @cost O(T sources) */
   readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
 }

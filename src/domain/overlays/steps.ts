@@ -28,13 +28,13 @@ export function createWholeHolding(
   part: PartName,
   growthOf: (growth: number, t: number) => number,
 ): OverlayPath {
-  const { growth: beneath } = context.sources[0]!;
-  const growth = beneath.map((own, t) => (t === 0 ? 1 : assertPositive(growthOf(own, t), context, t)));
+  const { growth: underlyingGrowth } = context.sources[0]!;
+  const growth = underlyingGrowth.map((own, t) => (t === 0 ? 1 : assertPositive(growthOf(own, t), context, t)));
   return {
     growth,
     exposures: [new Float64Array(growth.length).fill(1)],
     exchange: null,
-    parts: [{ part, contributions: growth.map((own, t) => own - beneath[t]!) }],
+    parts: [{ part, contributions: growth.map((own, t) => own - underlyingGrowth[t]!) }],
     resets: null,
   };
 }
@@ -52,12 +52,12 @@ export function subtractCosts(
   if (bps === undefined) return path;
   const { sources } = context;
   const { growth: before, exposures } = path;
-  const growth = before.map((own, t) => {
-    if (t === 0) return own;
+  const growth = before.map((growthBefore, t) => {
+    if (t === 0) return growthBefore;
     let traded = 0;
     for (let k = 0; k < exposures.length; k++)
-      traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / own);
-    return assertPositive(own * (1 - bps * BASIS_POINT * traded), context, t);
+      traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / growthBefore);
+    return assertPositive(growthBefore * (1 - bps * BASIS_POINT * traded), context, t);
   });
   const costs = { part: 'costs' as const, contributions: growth.map((own, t) => own - before[t]!) };
   return { ...path, growth, parts: [...path.parts, costs] };

@@ -38,30 +38,30 @@ export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAcc
     ...(account.tax.budget === null ? [] : ['tax.budget']),
     ...(account.tracking_error_limit === null ? [] : ['tracking_error_limit']),
   ];
-  const kept = new Set(rules);
+  const remainingRules = new Set(rules);
   for (const rule of rules) {
-    kept.delete(rule);
-    if (findTrades(buildProgramWith(common, account, kept).program) === undefined) continue;
-    kept.add(rule);
+    remainingRules.delete(rule);
+    if (findTrades(buildProgramWith(common, account, remainingRules).program) === undefined) continue;
+    remainingRules.add(rule);
   }
-  return [...kept].map((rule) => ({ rule, ...computeRelaxation(common, account, { rule, rules }) }));
+  return [...remainingRules].map((rule) => ({ rule, ...computeRelaxation(common, account, { rule, rules }) }));
 }
 
 /** Builds an account with only some of its rules. */
-function buildProgramWith(common: BatchCommon, account: Account, kept: ReadonlySet<string>) {
+function buildProgramWith(common: BatchCommon, account: Account, remainingRules: ReadonlySet<string>) {
   const { terms } = common;
-  const built = buildAccount(
-    { ...common, terms: { ...terms, whole_shares: terms.whole_shares && kept.has('whole_shares') } },
+  const builtAccount = buildAccount(
+    { ...common, terms: { ...terms, whole_shares: terms.whole_shares && remainingRules.has('whole_shares') } },
     {
       ...account,
-      minimum_trade: kept.has('minimum_trade') ? account.minimum_trade : 0,
-      exclusions: kept.has('exclusions') ? account.exclusions : [],
-      tracking_error_limit: kept.has('tracking_error_limit') ? account.tracking_error_limit : null,
-      ...(!kept.has('tax.wash_sales') && { recent: [], tax: { ...account.tax, wash_sales: 'disallow' } }),
+      minimum_trade: remainingRules.has('minimum_trade') ? account.minimum_trade : 0,
+      exclusions: remainingRules.has('exclusions') ? account.exclusions : [],
+      tracking_error_limit: remainingRules.has('tracking_error_limit') ? account.tracking_error_limit : null,
+      ...(!remainingRules.has('tax.wash_sales') && { recent: [], tax: { ...account.tax, wash_sales: 'disallow' } }),
     },
   );
-  const rows = built.program.rows.filter((_, j) => kept.has(built.rowIds[j]!));
-  return { built, rows, program: { ...built.program, rows } };
+  const rows = builtAccount.program.rows.filter((_, j) => remainingRules.has(builtAccount.rowIds[j]!));
+  return { built: builtAccount, rows, program: { ...builtAccount.program, rows } };
 }
 
 interface RelaxedRule {

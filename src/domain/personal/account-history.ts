@@ -137,12 +137,12 @@ export function createHistory(
       for (const gain of acted.gains) realise(day, gain);
     },
     trade(day, trades, costRate) {
-      const held: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
+      const openLots: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
       const bought: HeldLot[] = [];
-      const moved: DisallowedLoss[] = [];
+      const movedLosses: DisallowedLoss[] = [];
       const traded: RecentTrade[] = [];
       let notional = 0;
-      for (const { identifier, side, shares, price, lot: at, disallowed_loss: loss = 0, term } of trades) {
+      for (const { identifier, side, shares, price, lot: lotPosition, disallowed_loss: loss = 0, term } of trades) {
         notional += shares * price;
         if (side === 'buy') {
           recordEntry(day, 'buy', identifier, -shares * price, shares);
@@ -150,22 +150,22 @@ export function createHistory(
           traded.push({ identifier, date: formatDay(day), shares, price });
           continue;
         }
-        const own = held[at!]!;
-        const sold = Math.min(shares, own.left);
-        own.left = own.left - sold < own.shares * 1e-12 ? 0 : own.left - sold;
+        const openLot = openLots[lotPosition!]!;
+        const sold = Math.min(shares, openLot.left);
+        openLot.left = openLot.left - sold < openLot.shares * 1e-12 ? 0 : openLot.left - sold;
         recordEntry(day, 'sell', identifier, sold * price, -sold);
-        realise(day, { amount: sold * (price - own.cost) + loss, acquired: own.acquired }, term);
-        if (loss > 0) moved.push({ identifier, shares: sold, loss, held: day - own.acquired });
-        traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: own.cost });
+        realise(day, { amount: sold * (price - openLot.cost) + loss, acquired: openLot.acquired }, term);
+        if (loss > 0) movedLosses.push({ identifier, shares: sold, loss, held: day - openLot.acquired });
+        traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: openLot.cost });
       }
       recordEntry(day, 'cost', null, -notional * costRate);
-      const heldLots = held
+      const heldLots = openLots
         .filter(({ left }) => left > 0)
         .map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
       state.recent = [...state.recent, ...traded];
       const terms = { day, days: tax.wash_sale_days, dayOf: historyTerms.dayOf, substitutes };
-      state.lots = addDisallowedLosses([...heldLots, ...bought], moved, terms);
-      state.recent = subtractReplacements(state.recent, moved, terms);
+      state.lots = addDisallowedLosses([...heldLots, ...bought], movedLosses, terms);
+      state.recent = subtractReplacements(state.recent, movedLosses, terms);
     },
     payTaxes,
   };
@@ -182,10 +182,10 @@ interface Gains {
  * @source 26 U.S.C. 1212(b)(1)
  */
 function computeCarriedLosses({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
-  const own = { short: Math.max(0, -short), long: Math.max(0, -long) };
+  const netGains = { short: Math.max(0, -short), long: Math.max(0, -long) };
   return netting === 'separate'
-    ? own
-    : { short: Math.max(0, own.short - Math.max(0, long)), long: Math.max(0, own.long - Math.max(0, short)) };
+    ? netGains
+    : { short: Math.max(0, netGains.short - Math.max(0, long)), long: Math.max(0, netGains.long - Math.max(0, short)) };
 }
 
 export interface HistoryTerms {
@@ -221,19 +221,24 @@ const isAlike = ({ substitutes }: WashWindow, a: string, b: string): boolean =>
  */
 function addDisallowedLosses(
   lots: readonly HeldLot[],
-  moved: readonly DisallowedLoss[],
+  movedLosses: readonly DisallowedLoss[],
   window: WashWindow,
 ): HeldLot[] {
   const out = [...lots];
-  for (const { identifier, shares, loss, held } of moved) {
+  for (const { identifier, shares, loss, held } of movedLosses) {
     let left = shares;
     for (let position = 0; position < out.length && left > 0; position++) {
       const lot = out[position]!;
       if (window.day - lot.acquired > window.days || !isAlike(window, lot.identifier, identifier)) continue;
-      const taken = Math.min(left, lot.shares);
-      const raised = { ...lot, shares: taken, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
-      out.splice(position, 1, raised, ...(taken < lot.shares ? [{ ...lot, shares: lot.shares - taken }] : []));
-      left -= taken;
+      const takenShares = Math.min(left, lot.shares);
+      const raised = { ...lot, shares: takenShares, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
+      out.splice(
+        position,
+        1,
+        raised,
+        ...(takenShares < lot.shares ? [{ ...lot, shares: lot.shares - takenShares }] : []),
+      );
+      left -= takenShares;
     }
   }
   return out;
@@ -242,18 +247,18 @@ function addDisallowedLosses(
 /** Subtracts replacement shares from the purchases within the window: each share can replace only one sold share. */
 function subtractReplacements(
   recent: readonly RecentTrade[],
-  moved: readonly DisallowedLoss[],
+  movedLosses: readonly DisallowedLoss[],
   window: WashWindow,
 ): readonly RecentTrade[] {
   let out = recent;
-  for (const { identifier, shares } of moved) {
+  for (const { identifier, shares } of movedLosses) {
     let left = shares;
     out = out.flatMap((trade) => {
       const isLeft = left > 0 && trade.shares > 0 && window.day - window.dayOf(trade.date) <= window.days;
       if (!isLeft || !isAlike(window, trade.identifier, identifier)) return [trade];
-      const taken = Math.min(left, trade.shares);
-      left -= taken;
-      return taken < trade.shares ? [{ ...trade, shares: trade.shares - taken }] : [];
+      const takenShares = Math.min(left, trade.shares);
+      left -= takenShares;
+      return takenShares < trade.shares ? [{ ...trade, shares: trade.shares - takenShares }] : [];
     });
   }
   return out;

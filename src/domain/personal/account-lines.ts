@@ -26,10 +26,10 @@ export function parseLine(text: string, line: number): AccountLine {
 
 /** Yields the accounts of a part. */
 export function* parseAccounts({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
-  let at = position;
+  let linePosition = position;
   for (const [number, text] of lines.split('\n').entries()) {
     const line = first === null ? null : first + number;
-    if (text.trim() !== '') yield { ...parseLine(text, line ?? number + 1), position: at++, line };
+    if (text.trim() !== '') yield { ...parseLine(text, line ?? number + 1), position: linePosition++, line };
   }
 }
 

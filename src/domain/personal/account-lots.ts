@@ -30,8 +30,8 @@ export interface LotsQuestion {
   readonly isExcluded: boolean;
 }
 
-/** Returns the lots of a security in the order of sale. @param own indices of its lots in the account */
-export function listSecurityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
+/** Returns the lots of a security in the order of sale. @param ownLots indices of its lots in the account */
+export function listSecurityLots(account: Account, ownLots: readonly number[], question: LotsQuestion): SecurityLots {
   const { price, asOf, wash, isExcluded } = question;
   const { lot_method: method, wash_sales: rule } = account.tax;
   const compareByDate = (a: number, b: number): number =>
@@ -39,8 +39,8 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
   const compareByCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
   const replaced = wash?.replaced ?? 0;
   if (isExcluded && replaced > 0)
-    return { lots: listLotsSoldTogether(account, own.toSorted(compareByDate), question), ...SELL_ALL };
-  const order = [...own].sort(method === 'hifo' ? compareByCost : compareByDate);
+    return { lots: listLotsSoldTogether(account, ownLots.toSorted(compareByDate), question), ...SELL_ALL };
+  const order = [...ownLots].sort(method === 'hifo' ? compareByCost : compareByDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
   const isExposed = replaced > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
@@ -54,10 +54,11 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
   for (const lot of sold) {
     const { shares, cost, acquired } = account.lots[lot]!;
     const isLong = isLongTerm(acquired, asOf);
-    const without = isLoss(lot) ? Math.min(left, shares) : 0;
-    if (without > 0) lots.push({ lot, shares: without, isLong, gain: 0, disallowed: cost - price });
-    if (shares > without) lots.push({ lot, shares: shares - without, isLong, gain: price - cost, disallowed: 0 });
-    left -= without;
+    const sharesWithoutLoss = isLoss(lot) ? Math.min(left, shares) : 0;
+    if (sharesWithoutLoss > 0) lots.push({ lot, shares: sharesWithoutLoss, isLong, gain: 0, disallowed: cost - price });
+    if (shares > sharesWithoutLoss)
+      lots.push({ lot, shares: shares - sharesWithoutLoss, isLong, gain: price - cost, disallowed: 0 });
+    left -= sharesWithoutLoss;
   }
   const blocked = isForbidden ? order.filter(isLoss).reduce((sum, lot) => sum + account.lots[lot]!.shares, 0) : 0;
   return { lots, isOrdered: method !== 'specific' || isSplit, blocked };
@@ -76,22 +77,22 @@ interface HeldShares {
  * that replace the sold shares, together with their holding period. If the replacement shares are sold in the same
  * trades, the loss is realised with them, at the term of both holding periods combined. First, losses are disallowed
  * for as many shares as were bought elsewhere and are not sold here.
- * @param own  lots, oldest first
+ * @param ownLots  lots, oldest first
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
 function listLotsSoldTogether(
   { lots, tax }: Account,
-  own: readonly number[],
+  ownLots: readonly number[],
   { price, asOf, wash }: LotsQuestion,
 ): SaleLot[] {
   const parseAcquired = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
   const isFresh = (lot: number): boolean => asOf - parseAcquired(lot) <= tax.wash_sale_days;
   /** Number of shares not yet used as replacements, by lot bought within the window. */
-  const free = new Map(own.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
-  const parts = new Map(own.map((lot): [number, HeldShares[]] => [lot, []]));
+  const free = new Map(ownLots.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
+  const parts = new Map(ownLots.map((lot): [number, HeldShares[]] => [lot, []]));
   let elsewhere = (wash?.replaced ?? 0) - [...free.values()].reduce((sum, shares) => sum + shares, 0);
   const sold: SaleLot[] = [];
-  for (const lot of own) {
+  for (const lot of ownLots) {
     const gain = price - lots[lot]!.cost;
     const addSale = (shares: number, day: Day, disallowed = 0): void => {
       const isLong = isLongTerm(formatDay(day), asOf);
@@ -102,15 +103,15 @@ function listLotsSoldTogether(
     for (const part of parts.get(lot)!) {
       let left = part.shares;
       if (gain < 0) {
-        const without = Math.min(Math.max(0, elsewhere), left);
-        addSale(without, part.since, -gain);
-        [elsewhere, left] = [elsewhere - without, left - without];
+        const sharesWithoutLoss = Math.min(Math.max(0, elsewhere), left);
+        addSale(sharesWithoutLoss, part.since, -gain);
+        [elsewhere, left] = [elsewhere - sharesWithoutLoss, left - sharesWithoutLoss];
         for (const [other, shares] of free) {
           const joined = Math.min(left, shares);
           if (joined === 0) continue;
-          const both = parseAcquired(other) - (asOf - part.since);
-          addSale(joined, both);
-          parts.get(other)!.push({ shares: joined, since: both });
+          const combinedDay = parseAcquired(other) - (asOf - part.since);
+          addSale(joined, combinedDay);
+          parts.get(other)!.push({ shares: joined, since: combinedDay });
           free.set(other, shares - joined);
           left -= joined;
         }

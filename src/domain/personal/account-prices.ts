@@ -23,14 +23,14 @@ export function computeBasisPointSaving(
   const { aversion, varianceLimit } = program;
   const { variance, objective } = figures;
   const wider = (Math.sqrt(variance) + BASIS_POINT) ** 2;
-  const spent = objective - aversion * variance;
+  const costAndTax = objective - aversion * variance;
   const least = Math.min(
     ...certificates.map(({ multipliers, bound: proved }) => {
       const price = Number.isFinite(varianceLimit) ? multipliers.variance : 0;
       return proved - aversion * wider - (price === 0 ? 0 : price * (wider - varianceLimit));
     }),
   );
-  const most = spent - least;
+  const most = costAndTax - least;
   return objective - bound > GAP_SHARE * most ? null : most;
 }
 
@@ -66,7 +66,7 @@ export function computeExclusionPrices(
   const active = figures.weights.map((weight, i) => weight - target[i]!);
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
   const excluded = new Set(account.exclusions);
-  const found: Record<string, number> = {};
+  const priceByIdentifier: Record<string, number> = {};
   for (let i = 0; i < n; i++) {
     const identifier = common.identifiers[names[i]!]!;
     if (!excluded.has(identifier)) continue;
@@ -78,8 +78,9 @@ export function computeExclusionPrices(
     const sales = forced.flatMap(({ name, lot: { gain, isLong } }) =>
       name === names[i] ? [((isLong ? prices.long : prices.short) * gain) / price] : [],
     );
-    const kept = sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;
-    if (kept - slope > 0) found[identifier] = kept - slope;
+    const keepingPrice =
+      sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;
+    if (keepingPrice - slope > 0) priceByIdentifier[identifier] = keepingPrice - slope;
   }
-  return found;
+  return priceByIdentifier;
 }

@@ -121,12 +121,12 @@ export const AccountDefaults = defineObject(() => {
 
 /** Returns a shape in which all fields are optional and have no defaults. */
 function removeDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
-  const own = Object.entries(shape).map(([name, schema]) => {
+  const memberSchemas = Object.entries(shape).map(([name, schema]) => {
     const inner = schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema;
     const description = schema.description ?? inner.description;
     return [name, inner.optional().meta({ description })] as const;
   });
-  return Object.fromEntries(own);
+  return Object.fromEntries(memberSchemas);
 }
 
 const bounds = {

@@ -16,16 +16,16 @@ const DEVIATIONS_SHOWN = 10;
 /** Result of one account, as JSON. */
 export type AccountResult = ReturnType<typeof createAccountResult>;
 
-export function createAccountResult(common: BatchCommon, built: BuiltAccount, solved: SolvedAccount) {
-  const { program, value, names, account, rowIds, forcedCost } = built;
+export function createAccountResult(common: BatchCommon, base: BuiltAccount, solved: SolvedAccount) {
+  const { program, value, names, account, rowIds, forcedCost } = base;
   const { answer } = solved;
   const { figures, certificates, bound } = answer;
-  const own = certificates[answer.own]!;
-  const prices = computePricesAt(program, program.sides[own.side]!, own.multipliers);
+  const certificate = certificates[answer.certificateIndex]!;
+  const prices = computePricesAt(program, program.sides[certificate.side]!, certificate.multipliers);
   const objective = figures.objective + forcedCost;
   const before = createHeldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
-  const conflicts = answer.status === 'infeasible' ? listConflicts(common, built) : [];
+  const conflicts = answer.status === 'infeasible' ? listConflicts(common, base) : [];
   const saving = answer.status === 'infeasible' ? null : computeBasisPointSaving(program, answer);
   return {
     account_id: account.account_id,
@@ -35,7 +35,7 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
         : answer.status,
     value,
     cash: value * (1 - figures.weights.reduce((sum, w) => sum + w, 0) - figures.cost - forcedCost),
-    trades: listTrades(common, built, solved),
+    trades: listTrades(common, base, solved),
     weights: Object.fromEntries(
       names.flatMap((name, i) =>
         figures.weights[i]! > TRADE_MIN ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
@@ -43,19 +43,19 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
     ),
     tracking_error: trackingError,
     tracking_error_before: Math.sqrt(before.variance),
-    short_gain: value * (figures.short - program.fixedShort) + computeForcedGain(built, false),
-    long_gain: value * (figures.long - program.fixedLong) + computeForcedGain(built, true),
+    short_gain: value * (figures.short - program.fixedShort) + computeForcedGain(base, false),
+    long_gain: value * (figures.long - program.fixedLong) + computeForcedGain(base, true),
     tax: value * figures.tax,
-    tax_saved: value * (computeFifoTax(common, built, solved) - figures.tax),
+    tax_saved: value * (computeFifoTax(common, base, solved) - figures.tax),
     costs: value * (figures.cost + forcedCost),
-    avoided_wash_sales: listAvoidedTrades(common, built, solved),
+    avoided_wash_sales: listAvoidedTrades(common, base, solved),
     shadow_prices: {
       short_gain: prices.short,
       long_gain: prices.long,
-      tracking_error_bp: value * 2 * own.multipliers.variance * trackingError * 1e-4,
-      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * own.multipliers.rows[j]!])),
+      tracking_error_bp: value * 2 * certificate.multipliers.variance * trackingError * 1e-4,
+      rows: Object.fromEntries(rowIds.map((id, j) => [id, value * certificate.multipliers.rows[j]!])),
       exclusions: Object.fromEntries(
-        Object.entries(computeExclusionPrices(common, built, { figures, own })).map(([id, price]) => [
+        Object.entries(computeExclusionPrices(common, base, { figures, own: certificate })).map(([id, price]) => [
           id,
           value * price,
         ]),
@@ -63,7 +63,7 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
       minimum_trade: value * computeMinimumTradeCost(program, answer),
     },
     one_more_bp_saves: saving === null ? null : value * saving,
-    deviations: listDeviations(common, built, solved),
+    deviations: listDeviations(common, base, solved),
     conflicts: conflicts.map(({ rule }) => rule),
     conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
     conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
@@ -89,11 +89,13 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
 /** Maximum gap of an optimal result, as a fraction of the account value. */
 export const GAP_OPTIMAL = 1e-8;
 
-function createHeldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
+function createHeldFigures({ n, k, heldWeights, target, specific, loadings }: AccountProgram): {
+  readonly variance: number;
+} {
   let variance = 0;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++) {
-    const active = held[i]! - target[i]!;
+    const active = heldWeights[i]! - target[i]!;
     variance += specific[i]! * active * active;
     for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * active;
   }
@@ -104,25 +106,25 @@ function createHeldFigures({ n, k, held, target, specific, loadings }: AccountPr
 const computeForcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
   forced.reduce((sum, { lot }) => (lot.isLong === isLong ? sum + lot.shares * lot.gain : sum), 0);
 
-function listTrades(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAccount) {
-  const { account, names, lots, program, value, forced } = built;
+function listTrades(common: BatchCommon, base: BuiltAccount, { answer }: SolvedAccount) {
+  const { account, names, lots, program, value, forced } = base;
   const { bought, sold } = answer.trades;
   const trades: AccountTrade[] = [];
-  const createSale = (name: number, at: BuiltAccount['lots'][number], shares: number): void => {
+  const createSale = (name: number, soldLot: BuiltAccount['lots'][number], shares: number): void => {
     const price = common.prices[name]!;
-    const { acquired, cost } = account.lots[at.lot]!;
+    const { acquired, cost } = account.lots[soldLot.lot]!;
     trades.push({
       identifier: common.identifiers[name]!,
       side: 'sell',
       shares,
       price,
       value: shares * price,
-      lot: at.lot,
+      lot: soldLot.lot,
       acquired,
       cost,
-      gain: shares * at.gain,
-      disallowed_loss: shares * at.disallowed,
-      term: at.isLong ? 'long' : 'short',
+      gain: shares * soldLot.gain,
+      disallowed_loss: shares * soldLot.disallowed,
+      term: soldLot.isLong ? 'long' : 'short',
     });
   };
   const isWhole = (l: number): boolean => sold[l] === program.lotSize[l];
@@ -157,8 +159,8 @@ export interface AccountTrade {
 
 /** Rounds shares to whole numbers if only whole shares trade, to remove rounding errors of weights. */
 function roundShares(shares: number, { terms }: BatchCommon): number {
-  const whole = Math.round(shares);
-  return terms.whole_shares && Math.abs(shares - whole) < 1e-6 * Math.max(1, whole) ? whole : shares;
+  const rounded = Math.round(shares);
+  return terms.whole_shares && Math.abs(shares - rounded) < 1e-6 * Math.max(1, rounded) ? rounded : shares;
 }
 
 /** Computes the tax of equal trades if every security sold its oldest lots first. */
@@ -215,9 +217,9 @@ function listAvoidedTrades(
 }
 
 /** Returns the largest contributions to the tracking variance, each with its reason. */
-function listDeviations(common: BatchCommon, built: BuiltAccount, { answer, substitutes }: SolvedAccount) {
-  const { program, names, excluded, wash, blocked, account } = built;
-  const { n, k, loadings, specific, target, held } = program;
+function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, substitutes }: SolvedAccount) {
+  const { program, names, excluded, wash, blocked, account } = base;
+  const { n, k, loadings, specific, target, heldWeights } = program;
   const { weights, variance } = answer.figures;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++)
@@ -232,9 +234,9 @@ function listDeviations(common: BatchCommon, built: BuiltAccount, { answer, subs
       ? 'exclusion'
       : isBlocked || substitutes.has(i)
         ? 'wash_sale'
-        : Math.abs(held[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === held[i]
+        : Math.abs(heldWeights[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === heldWeights[i]
           ? 'minimum_trade'
-          : active > 0 && hasGainsLeft(built, i)
+          : active > 0 && hasGainsLeft(base, i)
             ? 'tax'
             : 'balance';
     return {

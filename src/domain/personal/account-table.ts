@@ -67,21 +67,21 @@ const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, 
  * not consecutive
  */
 export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
-  const seen = new Set<string>();
+  const seenIds = new Set<string>();
   const columns = findColumns(header, unit);
   let open: OpenAccount | undefined;
   for await (const row of rows) {
     const id = row.cells[columns.id] ?? '';
     if (open?.id !== id) {
       if (open !== undefined) yield open.end();
-      if (seen.has(id))
+      if (seenIds.has(id))
         throw refuseWithFindings('body', [
           createProblem(
             `${unit} ${row.number}`,
             `rows of the account ${id} are not consecutive: sort the table by account_id`,
           ),
         ]);
-      seen.add(id);
+      seenIds.add(id);
       open = openAccount(id, { unit, columns, header, line: row.number });
     }
     open.add(row);
@@ -109,21 +109,21 @@ interface Columns {
  * column
  */
 function findColumns(header: readonly string[], unit: TableRows['unit']): Columns {
-  const known = listAccountColumns().map(({ name }) => name);
+  const columnNames = listAccountColumns().map(({ name }) => name);
   const formatLocation = (position: number): string =>
     unit === 'line' ? `line 1, column ${position + 1}` : `column ${position + 1}`;
   const findings = header.flatMap((name, position): Finding[] => {
-    if (name === '' || (known.includes(name) && header.indexOf(name) === position)) return [];
+    if (name === '' || (columnNames.includes(name) && header.indexOf(name) === position)) return [];
     return header.indexOf(name) < position
       ? [createProblem(formatLocation(position), `the column ${name} is repeated`)]
-      : [reportUnknownColumn(name, formatLocation(position), known)];
+      : [reportUnknownColumn(name, formatLocation(position), columnNames)];
   });
   const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
   if (lacking.length > 0)
     findings.push(
       createProblem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
     );
-  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
+  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, columnNames));
   const findColumn = (name: string): number => header.indexOf(name);
   return {
     id: findColumn('account_id'),
@@ -158,7 +158,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
   const account: Record<string, unknown> = {};
   const [lots, recent]: [object[], object[]] = [[], []];
   const source = { unit, columns: header, line, lines: [] as number[], recent: [] as number[] };
-  const own: Record<string, number> = {};
+  const ownValues: Record<string, number> = {};
   const texts = new Map<string, string>();
   const problems: string[] = [];
   let [problemCount, cash, cashRows] = [0, 0, 0];
@@ -173,10 +173,10 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       if (text === '') continue;
       const before = texts.get(name);
       if (before !== undefined && before !== text)
-        report(number, at, `${name} is ${text}, but ${before} on ${unit} ${own[name]}; state it once`);
+        report(number, at, `${name} is ${text}, but ${before} on ${unit} ${ownValues[name]}; state it once`);
       if (before !== undefined) continue;
       texts.set(name, text);
-      own[name] = number;
+      ownValues[name] = number;
       setPath(account, name, parseValue(text, form));
     }
   }
@@ -230,9 +230,9 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       else addHolding(row);
     },
     end() {
-      if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is also stated in rows of CASH');
+      if (cashRows > 0 && texts.has('cash')) report(ownValues['cash']!, null, 'cash is also stated in rows of CASH');
       else if (cashRows > 0) account['cash'] = cash;
-      const places = { ...source, own, problems, problem_count: problemCount };
+      const places = { ...source, own: ownValues, problems, problem_count: problemCount };
       // The id is the last member, because `findAccountId` searches for it from the end.
       return JSON.stringify({ ...account, lots, recent, source: places, account_id: id });
     },
@@ -243,9 +243,9 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
 function setPath(into: Record<string, unknown>, path: string, value: unknown): void {
   const names = path.split('.');
   const last = names.pop()!; // a path has at least one name
-  let at = into;
-  for (const name of names) at = (at[name] ??= {}) as Record<string, unknown>;
-  at[last] = value;
+  let target = into;
+  for (const name of names) target = (target[name] ??= {}) as Record<string, unknown>;
+  target[last] = value;
 }
 
 /** Moves fields given as `tax.short_rate` into nested objects, for a table with one row per account. */
@@ -261,25 +261,29 @@ export function createNestedFields(row: Readonly<Record<string, unknown>>): Reco
  * unknown column
  */
 export function assertAccountColumns(header: readonly string[]): void {
-  const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...listOwnColumns().map(({ name }) => name)])];
+  const columnNames = [
+    ...new Set(['account_id', 'lots', 'recent', 'tax', ...listOwnColumns().map(({ name }) => name)]),
+  ];
   const findings = header.flatMap((name, position) =>
-    known.includes(name) ? [] : [reportUnknownColumn(name, `column ${position + 1}`, known)],
+    columnNames.includes(name) ? [] : [reportUnknownColumn(name, `column ${position + 1}`, columnNames)],
   );
-  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
+  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, columnNames));
 }
 
-function reportUnknownColumn(name: string, path: string, known: readonly string[]): Finding {
-  const whole = known.find((own) => own.endsWith(`.${name}`));
-  const hint = whole === undefined ? suggestName(name, known) : ` Did you mean ${whole}?`;
+function reportUnknownColumn(name: string, path: string, columnNames: readonly string[]): Finding {
+  const qualifiedName = columnNames.find((own) => own.endsWith(`.${name}`));
+  const hint = qualifiedName === undefined ? suggestName(name, columnNames) : ` Did you mean ${qualifiedName}?`;
   const message = `${path}: unknown column ${name}.${hint}`;
-  return { severity: 'error', code: 'UNKNOWN_FIELD', path, message, accepted: known };
+  return { severity: 'error', code: 'UNKNOWN_FIELD', path, message, accepted: columnNames };
 }
 
 /** Adds the list of known columns to the first finding about an unknown column. */
-function addColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
+function addColumns(findings: readonly Finding[], columnNames: readonly string[]): Finding[] {
   const first = findings.findIndex(({ code }) => code === 'UNKNOWN_FIELD');
   return findings.map((finding, position) =>
-    position === first ? { ...finding, message: `${finding.message} The columns are ${known.join(', ')}.` } : finding,
+    position === first
+      ? { ...finding, message: `${finding.message} The columns are ${columnNames.join(', ')}.` }
+      : finding,
   );
 }
 

@@ -39,18 +39,19 @@ export interface GroupOfRow {
 
 /** Returns the indices of securities by identifier. The map is created once per batch. */
 export function indexSecurities(common: BatchCommon): ReadonlyMap<string, number> {
-  const known = positionsCache.get(common) ?? new Map(common.identifiers.map((name, position) => [name, position]));
-  positionsCache.set(common, known);
-  return known;
+  const cachedPositions =
+    positionsCache.get(common) ?? new Map(common.identifiers.map((name, position) => [name, position]));
+  positionsCache.set(common, cachedPositions);
+  return cachedPositions;
 }
 
 const positionsCache = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();
 
 /** Returns the set of `others`, created once per batch. */
 export function listOtherSecurities(common: BatchCommon): ReadonlySet<string> {
-  const known = otherSecuritiesCache.get(common) ?? new Set(common.others);
-  otherSecuritiesCache.set(common, known);
-  return known;
+  const cachedOthers = otherSecuritiesCache.get(common) ?? new Set(common.others);
+  otherSecuritiesCache.set(common, cachedOthers);
+  return cachedOthers;
 }
 
 const otherSecuritiesCache = new WeakMap<BatchCommon, ReadonlySet<string>>();

@@ -109,17 +109,17 @@ function createSecurities({ common, account, names, lots, lotStart, value, exclu
   names.forEach((name, i) => loadings.set(common.loadings.subarray(name * k, (name + 1) * k), i * k));
   const bounds = terms.constraints.find(({ type }) => type === 'PositionBounds')?.params;
   const target = computeTargets(common, account, names);
-  const held = Float64Array.from(names, (name, i) => {
+  const heldWeights = Float64Array.from(names, (name, i) => {
     let shares = blocked.get(common.identifiers[name]!) ?? 0;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) shares += lots[l]!.shares;
     return (shares * prices[name]!) / value;
   });
-  const upper = Float64Array.from(held, (own) => Math.max(bounds?.upper ?? 1, own));
+  const upper = Float64Array.from(heldWeights, (weight) => Math.max(bounds?.upper ?? 1, weight));
   const buyLimit = Float64Array.from(names, (name, i) => {
     const identifier = common.identifiers[name]!;
     const isKept = excluded.has(identifier) || (wash.get(identifier)?.noPurchaseUntil ?? null) !== null;
     if (isKept || blocked.has(identifier) || !(target[i]! > 0)) return 0;
-    return Math.max(0, Math.min(bounds?.upper ?? 1, target[i]! + ABOVE_TARGET_MAX) - held[i]!);
+    return Math.max(0, Math.min(bounds?.upper ?? 1, target[i]! + ABOVE_TARGET_MAX) - heldWeights[i]!);
   });
   return {
     n,
@@ -127,7 +127,7 @@ function createSecurities({ common, account, names, lots, lotStart, value, exclu
     loadings,
     specific: Float64Array.from(names, (name) => common.specific[name]!),
     target,
-    held,
+    heldWeights,
     buyLimit,
     unit: Float64Array.from(names, (name) => (terms.whole_shares ? prices[name]! / value : 0)),
     minimumTrade: new Float64Array(n).fill(account.minimum_trade / value),

@@ -18,14 +18,14 @@ import type { BatchCommon, GroupOfRow } from './batch-common.js';
  * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED for a model without factors
  */
 export function composeCommon(composer: Composer, terms: BatchCommon['terms']): BatchCommon {
-  const { parent, risk_model: modelId, as_of: asked } = terms;
+  const { parent, risk_model: modelId, as_of: requestedDay } = terms;
   const sm = composer.market(parent);
-  const session = asked === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(asked));
+  const session = requestedDay === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(requestedDay));
   const outgoing = session < 0 ? undefined : findInForce(composer.compositions(parent).list, session);
   if (outgoing === undefined)
     throw new Refusal(
       'NO_DATA_AT_DATE',
-      `The index ${parent} has no rebalance on or before ${asked ?? 'the last date of the data'}.`,
+      `The index ${parent} has no rebalance on or before ${requestedDay ?? 'the last date of the data'}.`,
     );
   const asOf = sm.sessions[session]!;
   const document = composer.document(parent);
@@ -49,9 +49,9 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const priced = new Set([...columns, ...others]);
   const loadings = createLoadings(factored);
   const k = factored.factors.length;
-  const chosen = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
-  const own = new Float64Array(all.length * k);
-  chosen.forEach((place, i) => own.set(loadings.subarray(place * k, (place + 1) * k), i * k));
+  const modelPlaces = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
+  const selectedLoadings = new Float64Array(all.length * k);
+  modelPlaces.forEach((place, i) => selectedLoadings.set(loadings.subarray(place * k, (place + 1) * k), i * k));
   return {
     terms,
     asOf,
@@ -60,8 +60,8 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     prices: Float64Array.from(all, getPrice),
     weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
     factors: k,
-    loadings: own,
-    specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
+    loadings: selectedLoadings,
+    specific: Float64Array.from(modelPlaces, (place) => factored.specific[place]!),
     groups: terms.constraints.flatMap((row, position) => listGroups(sm, { row, at: position, columns: all, asOf })),
   };
 }
@@ -101,13 +101,13 @@ function refuseLackingSecurities(modelId: string, sm: SessionMarket, columns: re
     const session = sm.sessions.findIndex((_, position) => sm.carriedClose(position, column) > 0);
     return session < 0 ? null : formatDay(sm.sessions[session]!);
   });
-  const shown = names
+  const listedNames = names
     .slice(0, NAMED_MAX)
     .map((name, position) => `${name} (prices from ${begins[position] ?? 'no day'})`);
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
   return new Refusal(
     'MODEL_LACKS_NAMES',
-    `The risk model ${modelId} has no estimate for ${shown.join(', ')}${more}, which the parent holds.`,
+    `The risk model ${modelId} has no estimate for ${listedNames.join(', ')}${more}, which the parent holds.`,
     { model_id: modelId, identifiers: names, prices_from: begins },
   );
 }

@@ -29,14 +29,14 @@ export function listLotsAfter(
   const sold = new Map<number, number>();
   for (const { lot, shares } of trades) if (lot !== undefined) sold.set(lot, (sold.get(lot) ?? 0) + shares);
   const prices = new Map(common.identifiers.map((name, position) => [name, common.prices[position]!]));
-  const kept = account.lots.flatMap((own, lot) => {
-    const shares = own.shares - (sold.get(lot) ?? 0);
-    return shares > LOT_SHARES_MIN * own.shares ? [{ lot, ...own, shares }] : [];
+  const remainingLots = account.lots.flatMap((heldLot, lot) => {
+    const shares = heldLot.shares - (sold.get(lot) ?? 0);
+    return shares > LOT_SHARES_MIN * heldLot.shares ? [{ lot, ...heldLot, shares }] : [];
   });
   const bought = trades.flatMap(({ side, identifier, shares, price }) =>
     side === 'buy' ? [{ lot: null, identifier, shares, cost: price, acquired: formatDay(common.asOf) }] : [],
   );
-  return [...kept, ...bought].map((lot) => ({
+  return [...remainingLots, ...bought].map((lot) => ({
     ...lot,
     unrealised_gain: lot.shares * (prices.get(lot.identifier)! - lot.cost),
   }));

@@ -24,22 +24,24 @@ const FINDINGS_MAX = 50;
 
 /** Reads an account of a batch. */
 export function readAccount(common: BatchCommon, value: unknown, place: AccountSource): ParsedAccount {
-  const { source, account: sent } = splitSource(value);
-  if (readMember(sent, ['is_repeated']) === true)
-    return { account: undefined, findings: [createRepeatedFinding(sent, place)] };
-  const { value: account, findings } = checkShape(Account, addDefaults(sent, common.terms.defaults));
-  const found = [...(account === undefined ? findings : checkAccount(common, account))];
+  const { source, account: sentAccount } = splitSource(value);
+  if (readMember(sentAccount, ['is_repeated']) === true)
+    return { account: undefined, findings: [createRepeatedFinding(sentAccount, place)] };
+  const { value: account, findings } = checkShape(Account, addDefaults(sentAccount, common.terms.defaults));
+  const accountFindings = [...(account === undefined ? findings : checkAccount(common, account))];
   const rows = (source?.problems ?? []).map((message): Finding => ({
     severity: 'error',
     code: 'WRONG_TYPE',
     path: place.path,
     message,
   }));
-  const placed = found.map((finding) => addLocation(finding, { ...place, id: readId(sent), source }));
-  const count = placed.length + (source?.problem_count ?? 0);
+  const locatedFindings = accountFindings.map((finding) =>
+    addLocation(finding, { ...place, id: readId(sentAccount), source }),
+  );
+  const count = locatedFindings.length + (source?.problem_count ?? 0);
   return {
     account: count === 0 ? account : undefined,
-    findings: limitFindings([...rows, ...placed], count, place.path),
+    findings: limitFindings([...rows, ...locatedFindings], count, place.path),
   };
 }
 
@@ -56,14 +58,14 @@ function splitSource(value: unknown): { readonly source?: TableSource; readonly 
 /** Adds the defaults of the batch to an account; its own values take precedence, taxes field by field. */
 function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
   if (defaults === undefined || !isObject(value)) return value;
-  const own: Record<string, unknown> = { ...defaults, ...value };
+  const account: Record<string, unknown> = { ...defaults, ...value };
   for (const path of [['tax'], ['tax', 'realised']] as const) {
     const [general, stated] = [readMember(defaults, path), readMember(value, path)];
     if (!isObject(general) || !isObject(stated)) continue;
-    if (path.length === 1) own['tax'] = { ...general, ...stated };
-    else own['tax'] = { ...(own['tax'] as object), realised: { ...general, ...stated } };
+    if (path.length === 1) account['tax'] = { ...general, ...stated };
+    else account['tax'] = { ...(account['tax'] as object), realised: { ...general, ...stated } };
   }
-  return own;
+  return account;
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -77,10 +79,10 @@ const readId = (value: unknown): string | null => {
   return typeof id === 'string' && id !== '' ? id.slice(0, 64) : null;
 };
 
-function createRepeatedFinding(sent: unknown, place: AccountSource): Finding {
+function createRepeatedFinding(sentAccount: unknown, place: AccountSource): Finding {
   const message = 'an earlier account has the same id, and only the earlier account is solved.';
   const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
-  return addLocation(finding, { ...place, id: readId(sent), source: undefined });
+  return addLocation(finding, { ...place, id: readId(sentAccount), source: undefined });
 }
 
 interface FindingLocation extends AccountSource {
@@ -93,18 +95,18 @@ interface FindingLocation extends AccountSource {
  * account.
  */
 function addLocation(finding: Finding, { path, line, id, source }: FindingLocation): Finding {
-  const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
-  const whole = finding.path === '' ? path : formatPath(path, [finding.path]);
+  const location = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
+  const wholePath = finding.path === '' ? path : formatPath(path, [finding.path]);
   const account = id === null ? '' : `, account ${id}`;
-  return { ...finding, path: whole, message: `${at}${account}: ${finding.message}` };
+  return { ...finding, path: wholePath, message: `${location}${account}: ${finding.message}` };
 }
 
 function limitFindings(findings: readonly Finding[], count: number, path: string): readonly Finding[] {
   if (count <= FINDINGS_MAX) return findings;
-  const shown = findings.slice(0, FINDINGS_MAX);
-  const left = count - shown.length;
+  const firstFindings = findings.slice(0, FINDINGS_MAX);
+  const left = count - firstFindings.length;
   const message = `${left} further findings of this account are not listed; the limit is ${FINDINGS_MAX}.`;
-  return [...shown, { severity: 'error', code: 'MORE_FINDINGS', path, message, count: left }];
+  return [...firstFindings, { severity: 'error', code: 'MORE_FINDINGS', path, message, count: left }];
 }
 
 function checkAccount(common: BatchCommon, account: Account): Finding[] {
@@ -127,20 +129,20 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     );
   };
   let value = account.cash;
-  account.lots.forEach(({ identifier, shares, acquired }, at) => {
+  account.lots.forEach(({ identifier, shares, acquired }, lot) => {
     const place = places.get(identifier);
     if (place === undefined)
-      addError('BAD_IDENTIFIER', `lots[${at}].identifier`, describeMissing(identifier), identifier);
+      addError('BAD_IDENTIFIER', `lots[${lot}].identifier`, describeMissing(identifier), identifier);
     else value += shares * common.prices[place]!;
-    isPast(acquired, `lots[${at}].acquired`);
+    isPast(acquired, `lots[${lot}].acquired`);
   });
   for (const name of Object.keys(account.tilts))
     if (!places.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
   account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
   account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
-  account.recent.forEach(({ identifier, date }, at) => {
-    isKnown(identifier, `recent[${at}].identifier`);
-    isPast(date, `recent[${at}].date`);
+  account.recent.forEach(({ identifier, date }, trade) => {
+    isKnown(identifier, `recent[${trade}].identifier`);
+    isPast(date, `recent[${trade}].date`);
   });
   const { short_rate: short, long_rate: long } = account.tax;
   if (long > short)

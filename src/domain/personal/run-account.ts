@@ -190,17 +190,17 @@ function rebalance(
   history: AccountHistory,
   { composer, parent, request, day, priceOf }: RebalanceTerms,
 ): AccountRebalance {
-  const { account: asked, risk_model, objective, constraints, whole_shares, search_nodes } = request;
+  const { account: accountRequest, risk_model, objective, constraints, whole_shares, search_nodes } = request;
   const terms = { parent, risk_model, objective, constraints, whole_shares, search_nodes, as_of: formatDay(day) };
   const common = composeCommon(composer, terms);
   const costRate = objective.cost_bps / 10_000;
   sellUncovered(history, { common, day, costRate, priceOf });
-  const { account, positions } = removeUncovered(common, history.accountOn(asked, day));
-  const sent = { ...account, cash: Math.max(0, account.cash) };
-  const { findings } = readAccount(common, sent, { path: 'account', line: null });
+  const { account, positions } = removeUncovered(common, history.accountOn(accountRequest, day));
+  const checkedAccount = { ...account, cash: Math.max(0, account.cash) };
+  const { findings } = readAccount(common, checkedAccount, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-  const built = buildAccount(common, account);
-  const result = createAccountResult(common, built, solveOne(common, built));
+  const builtAccount = buildAccount(common, account);
+  const result = createAccountResult(common, builtAccount, solveOne(common, builtAccount));
   if (result.status === 'infeasible') return createRebalance(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({
     ...trade,

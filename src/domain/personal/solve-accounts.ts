@@ -31,8 +31,8 @@ export function solveOutcome(
 ): AccountOutcome {
   const { account, findings } = readAccount(common, value, { path, line });
   if (account === undefined) return { account_id: readId(value), status: 'refused', findings };
-  const built = buildAccount(common, account);
-  const result = createAccountResult(common, built, solveOne(common, built));
+  const builtAccount = buildAccount(common, account);
+  const result = createAccountResult(common, builtAccount, solveOne(common, builtAccount));
   // Trades that violate a rule must not be executed.
   const trades = result.status === 'infeasible' ? [] : result.trades;
   return { ...result, trades, lots_after: listLotsAfter(common, account, result) };

@@ -22,8 +22,8 @@ export interface SolvedAccount {
  * excluded, and the account is solved again. The certificates are those of the account without the exclusions, and are
  * valid for both.
  */
-export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
-  const { program, account, names, forced } = built;
+export function solveOne(common: BatchCommon, builtAccount: BuiltAccount): SolvedAccount {
+  const { program, account, names, forced } = builtAccount;
   const limits = { nodes: common.terms.search_nodes };
   const first = solveWithin(program, limits);
   const groups = account.substitutes.map((group) =>
@@ -32,23 +32,26 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
       .filter((position) => position >= 0),
   );
   const lostBefore = new Set(forced.flatMap(({ name, lot }) => (lot.gain < 0 ? [names.indexOf(name)] : [])));
-  const kept = new Set<number>();
+  const provedSides = new Set<number>();
   let answer = first;
-  let within: AccountProgram = program;
+  let restricted: AccountProgram = program;
   for (let round = 0; round <= ROUNDS_MAX; round++) {
-    const broken = groups.flatMap((group) => listBrokenPurchases(within, answer, { group, lostBefore }));
+    const broken = groups.flatMap((group) => listBrokenPurchases(restricted, answer, { group, lostBefore }));
     if (broken.length === 0) break;
     if (round === ROUNDS_MAX) broken.push(...groups.flat());
-    const buyLimit = within.buyLimit.slice();
+    const buyLimit = restricted.buyLimit.slice();
     for (const position of broken) {
-      kept.add(position);
+      provedSides.add(position);
       buyLimit[position] = 0;
     }
-    within = { ...within, buyLimit };
-    answer = solveWithin(within, limits);
+    restricted = { ...restricted, buyLimit };
+    answer = solveWithin(restricted, limits);
   }
-  const { certificates, bound, own } = first;
-  return { answer: answer === first ? first : { ...answer, certificates, bound, own }, substitutes: kept };
+  const { certificates, bound, certificateIndex } = first;
+  return {
+    answer: answer === first ? first : { ...answer, certificates, bound, certificateIndex },
+    substitutes: provedSides,
+  };
 }
 
 /**
@@ -59,14 +62,16 @@ function solveWithin(program: AccountProgram, limits: SearchLimits): AccountSolu
   const answer = solveAccount(program, limits);
   const accountSolution = answer.status === 'infeasible' && isDiscrete(program) ? findTrades(program) : undefined;
   if (accountSolution === undefined) return answer;
-  const { trades, certificates, own, steps } = accountSolution;
-  const side = answer.certificates.findIndex((certificate) => certificate.side === certificates[own]!.side);
+  const { trades, certificates, certificateIndex, steps } = accountSolution;
+  const side = answer.certificates.findIndex(
+    (certificate) => certificate.side === certificates[certificateIndex]!.side,
+  );
   return {
     ...answer,
     status: 'optimal',
     trades,
     figures: computeFigures(program, trades),
-    own: Math.max(0, side),
+    certificateIndex: Math.max(0, side),
     steps: answer.steps + steps,
   };
 }

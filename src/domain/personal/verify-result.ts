@@ -19,26 +19,26 @@ const VIOLATION_MAX = 1e-7;
  * @returns errors as sentences; empty if the result is verified
  */
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
-  const built = buildAccount(common, account);
-  const { program, value, forcedCost } = built;
+  const builtAccount = buildAccount(common, account);
+  const { program, value, forcedCost } = builtAccount;
   if (result.status === 'infeasible') {
     const wrong = result.trades.length > 0 ? ['an infeasible account has trades'] : [];
-    computeProvedBound(built, result, wrong);
+    computeProvedBound(builtAccount, result, wrong);
     return wrong;
   }
-  const { trades, wrong } = readTrades(common, built, result);
-  wrong.push(...reportBrokenRules(common, built, trades));
+  const { trades, wrong } = readTrades(common, builtAccount, result);
+  wrong.push(...reportBrokenRules(common, builtAccount, trades));
   const figures = computeFigures(program, trades);
   const { certificate } = result;
-  const reportDifference = (what: string, own: number, stated: number): void => {
-    if (Math.abs(own - stated) <= TOLERANCE) return;
-    wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
+  const reportDifference = (what: string, computed: number, stated: number): void => {
+    if (Math.abs(computed - stated) <= TOLERANCE) return;
+    wrong.push(`${what}: ${stated} is stated, ${computed} follows from the trades`);
   };
   if (figures.worst > VIOLATION_MAX) wrong.push(`a hard row is violated by ${figures.worst}`);
   reportDifference('objective', figures.objective + forcedCost, certificate.objective);
   reportDifference('tracking error', figures.variance, result.tracking_error ** 2);
   reportDifference('tax', figures.tax, result.tax / value);
-  const least = computeProvedBound(built, result, wrong);
+  const least = computeProvedBound(builtAccount, result, wrong);
   if (
     result.status === 'optimal' &&
     result.nodes === 0 &&
@@ -113,9 +113,9 @@ function computeProvedBound(
   wrong: string[],
 ): number {
   let least = Infinity;
-  const known = new Set<number>();
+  const certifiedSides = new Set<number>();
   for (const side of certificate.sides) {
-    known.add(side.side);
+    certifiedSides.add(side.side);
     const multipliers = {
       exposures: Float64Array.from(side.exposures),
       variance: side.variance,
@@ -128,7 +128,7 @@ function computeProvedBound(
       wrong.push(`side ${side.side}: the multipliers prove ${bound}, not ${side.bound}`);
   }
   program.sides.forEach(({ longSign }, position) => {
-    if (!known.has(position) && !isImpossible(program, longSign))
+    if (!certifiedSides.has(position) && !isImpossible(program, longSign))
       wrong.push(`side ${position} of the tax has no certificate`);
   });
   return least;

@@ -19,9 +19,9 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
   const groups = new Map<string, Set<string>>();
   for (const group of substitutes)
     for (const name of group) {
-      const own = groups.get(name) ?? new Set([name]);
-      for (const other of group) own.add(other);
-      groups.set(name, own);
+      const joinedGroup = groups.get(name) ?? new Set([name]);
+      for (const other of group) joinedGroup.add(other);
+      groups.set(name, joinedGroup);
     }
   const findState = (name: string) => {
     const state = states.get(name) ?? { replaced: 0, noPurchaseUntil: null };

@@ -41,7 +41,7 @@ export function locateHoldings(
     .filter((identifier) => sm.columnOf(identifier) < 0)
     .map((identifier) => reportUnpriced(locatedHoldingsInput, identifier, `lot_sizes.${identifier}`));
   const findings: Finding[] = [];
-  const placed = accounts.map((account, a) => {
+  const locatedAccounts = accounts.map((account, a) => {
     const holdings = account.holdings.filter(({ identifier }, h) => {
       const path = `accounts[${a}].holdings[${h}].identifier`;
       const column = sm.columnOf(identifier);
@@ -59,7 +59,7 @@ export function locateHoldings(
     return { ...account, holdings };
   });
   if (refusals.length > 0) throw refuseWithFindings('body', refusals);
-  return { columns, accounts: placed, findings };
+  return { columns, accounts: locatedAccounts, findings };
 }
 
 function reportUnpriced({ sm, session }: HoldingSession, identifier: string, path: string): Finding {
@@ -139,9 +139,9 @@ interface Targets {
 
 /** Reports securities of a composition that have ended since its decision. */
 export function findLeftSince({ sm, session, decision }: DecisionSpan, { announced, weights }: Targets): Finding[] {
-  const gone = [...announced.keys()].filter((column) => !weights.has(column));
-  if (gone.length === 0) return [];
-  const names = gone.map((column) => sm.identifiers[column]!).toSorted(compareText);
+  const removedColumns = [...announced.keys()].filter((column) => !weights.has(column));
+  if (removedColumns.length === 0) return [];
+  const names = removedColumns.map((column) => sm.identifiers[column]!).toSorted(compareText);
   const [from, to] = [formatDay(sm.sessions[decision]!), formatDay(sm.sessions[session]!)];
   return [
     countValues(

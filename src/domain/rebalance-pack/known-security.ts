@@ -53,9 +53,9 @@ const NO_SPLITS: readonly Split[] = [];
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
 
 function listSplits(sm: SessionMarket, column: number): readonly Split[] {
-  const known = splitsByMarket.get(sm) ?? listAllSplits(sm);
-  splitsByMarket.set(sm, known);
-  return known.get(column) ?? NO_SPLITS;
+  const splitsByColumn = splitsByMarket.get(sm) ?? listAllSplits(sm);
+  splitsByMarket.set(sm, splitsByColumn);
+  return splitsByColumn.get(column) ?? NO_SPLITS;
 }
 
 function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, readonly Split[]> {

@@ -43,8 +43,8 @@ export function computeCapacity(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],
   participation: number,
 ) {
-  const wanted = names.filter(({ weight }) => weight !== 0);
-  const oneDay = wanted.reduce((least, { weight, price, adv }) => {
+  const weightedNames = names.filter(({ weight }) => weight !== 0);
+  const oneDay = weightedNames.reduce((least, { weight, price, adv }) => {
     return Math.min(least, (participation * (adv ?? 0) * price) / Math.abs(weight));
   }, Infinity);
   return CAPACITY_DAYS.map((days) => ({ days, aum: Number.isFinite(oneDay) && oneDay > 0 ? days * oneDay : null }));

@@ -39,8 +39,8 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
 
 /** Returns the fraction of an order that is given up if one more lot is removed. */
 function computeForgoneShare({ name, before, wanted, after }: Order): number {
-  const whole = wanted - before;
-  return (whole - (after - before) + name.lot) / whole;
+  const purchase = wanted - before;
+  return (purchase - (after - before) + name.lot) / purchase;
 }
 
 /** Number of bisections of a fraction, after which the digits of a double are exhausted. */

@@ -21,15 +21,15 @@ export interface FilledAccount {
  * Returns the orders that bring an account to its target weights, relative to the value after costs: lots times the
  * half-even rounding of weight * net value / (price * lot). If cash is insufficient, purchases are reduced lot by lot,
  * first those that were rounded up. Removed lots are bought again as far as the remaining cash permits.
- * @param held shares by position of the securities, [n]
+ * @param heldShares shares by position of the securities, [n]
  */
-export function createOrders(names: readonly PackSecurity[], held: Float64Array, cash: number): FilledAccount {
-  const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
-  const net = computeNetValue(names, held, value);
+export function createOrders(names: readonly PackSecurity[], heldShares: Float64Array, cash: number): FilledAccount {
+  const value = names.reduce((sum, { price }, i) => sum + heldShares[i]! * price, cash);
+  const net = computeNetValue(names, heldShares, value);
   const orders = names.map((name, i): Order => {
     const lots = roundHalfEven((name.weight * net) / (name.price * name.lot));
-    const wanted = name.weight === 0 ? 0 : lots * name.lot;
-    return { name, before: held[i]!, wanted, givenUp: 0, after: wanted };
+    const targetShares = name.weight === 0 ? 0 : lots * name.lot;
+    return { name, before: heldShares[i]!, wanted: targetShares, givenUp: 0, after: targetShares };
   });
   const left = restoreLots(orders, { net, cash: lowerPurchases(orders, { net, cash }) });
   const cost = orders.reduce((sum, order) => sum + computeOrderCost(order), 0);
@@ -52,10 +52,10 @@ const HALVINGS = 60;
  * costs, equals the value before. Returns the value itself if costs exceed it.
  * @cost O(n)
  */
-function computeNetValue(names: readonly PackSecurity[], held: Float64Array, value: number): number {
+function computeNetValue(names: readonly PackSecurity[], heldShares: Float64Array, value: number): number {
   const computeCostAt = (net: number): number =>
     names.reduce(
-      (sum, name, i) => sum + computeTradeCost(name, Math.abs((name.weight * net) / name.price - held[i]!)),
+      (sum, name, i) => sum + computeTradeCost(name, Math.abs((name.weight * net) / name.price - heldShares[i]!)),
       0,
     );
   if (computeCostAt(value) === 0 || computeCostAt(0) >= value) return value;

@@ -107,9 +107,9 @@ export const RebalancePackRequest = defineObject(() => ({
         params: { finding: 'REQUIRED' },
         message: 'or aum is required: neither is given',
       });
-    const taken = new Map(aum === null ? [] : [[AUM, 'the account that aum adds']]);
+    const ownerByName = new Map(aum === null ? [] : [[AUM, 'the account that aum adds']]);
     accounts.forEach(({ name }, position) => {
-      const other = taken.get(name);
+      const other = ownerByName.get(name);
       if (other !== undefined)
         context.addIssue({
           code: 'custom',
@@ -118,7 +118,7 @@ export const RebalancePackRequest = defineObject(() => ({
           params: { finding: 'DUPLICATE_ID', isWhole: true },
           message: `is ${name}, which is already the name of ${other}`,
         });
-      else taken.set(name, `accounts[${position}]`);
+      else ownerByName.set(name, `accounts[${position}]`);
     });
   })
   .meta({ id: 'RebalancePackRequest' });

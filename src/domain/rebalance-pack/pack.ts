@@ -72,19 +72,19 @@ export function createPack(
     impactBps: cost.impact_bps,
   }));
   const findings: Finding[] = [];
-  const asked = request.aum === null ? [] : [{ name: AUM, cash: request.aum, holdings: [] }];
+  const aumAccount = request.aum === null ? [] : [{ name: AUM, cash: request.aum, holdings: [] }];
   const traded = new Float64Array(names.length);
-  const held = new Float64Array(names.length);
-  const accounts = [...request.accounts, ...asked].map(({ name, cash, holdings }, position): PackAccount => {
+  const totalShares = new Float64Array(names.length);
+  const accounts = [...request.accounts, ...aumAccount].map(({ name, cash, holdings }, position): PackAccount => {
     const shares = new Float64Array(names.length);
-    for (const { identifier, shares: own, value } of holdings) {
+    for (const { identifier, shares: heldShares, value } of holdings) {
       const i = positions.get(identifier)!;
-      shares[i]! += own ?? value! / names[i]!.price;
+      shares[i]! += heldShares ?? value! / names[i]!.price;
     }
     const filled = createOrders(packed, shares, cash);
     if (!(filled.value > 0)) throw refuseWithoutValue(name, filled.value, { at: position, leftOut });
     if (filled.isShort) findings.push(reportCashShortage(name, filled.cash, position));
-    shares.forEach((own, i) => (held[i]! += Math.abs(own)));
+    shares.forEach((own, i) => (totalShares[i]! += Math.abs(own)));
     for (const { name: ownPackSecurity, before, after } of filled.orders)
       traded[positions.get(ownPackSecurity.identifier)!]! += Math.abs(after - before);
     const valueAfter = filled.value - filled.cost;
@@ -105,13 +105,14 @@ export function createPack(
   const days = names.flatMap((name, i) =>
     traded[i] === 0 ? [] : [computeDaysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
   );
-  const known = days.filter((value) => value !== null).sort((a, b) => a - b);
-  const findQuantile = (share: number): number | null => (known.length === 0 ? null : computeQuantile(known, share));
+  const sortedDays = days.filter((value) => value !== null).sort((a, b) => a - b);
+  const findQuantile = (share: number): number | null =>
+    sortedDays.length === 0 ? null : computeQuantile(sortedDays, share);
   return {
     accounts,
     days_to_trade: { p50: findQuantile(0.5), p90: findQuantile(0.9), max: findQuantile(1) },
     liquidation: computeLiquidation(
-      names.map(({ price, adv }, i) => ({ shares: held[i]!, price, adv })),
+      names.map(({ price, adv }, i) => ({ shares: totalShares[i]!, price, adv })),
       participation,
     ),
     capacity: computeCapacity(names, participation),
@@ -170,18 +171,18 @@ function reportCashShortage(account: string, cash: number, position: number): Fi
 }
 
 function reportMissingVolume(names: readonly KnownSecurity[]): Finding[] {
-  const without = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
-  if (without.length === 0) return [];
-  const [first] = without;
-  const others = without.length === 1 ? '' : ` and ${without.length - 1} more`;
+  const withoutVolume = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
+  if (withoutVolume.length === 0) return [];
+  const [first] = withoutVolume;
+  const others = withoutVolume.length === 1 ? '' : ` and ${withoutVolume.length - 1} more`;
   return [
     {
       severity: 'warning',
       code: 'UNKNOWN_FIELD_NAME',
       message: `The data contains no volume for ${first}${others}. Their market impact is treated as 0, and their days to trade are unknown.`,
       path: '',
-      count: without.length,
-      places: without.slice(0, 5),
+      count: withoutVolume.length,
+      places: withoutVolume.slice(0, 5),
     },
   ];
 }

@@ -26,16 +26,16 @@ export interface PackedSecurities {
 }
 
 /** Compares announced orders with the orders at a later close, by account and identifier. */
-export function reconcile(announced: PackedSecurities, now: PackedSecurities): ReconciledAccount[] {
+export function reconcile(announced: PackedSecurities, current: PackedSecurities): ReconciledAccount[] {
   const priceThen = indexPrices(announced.names);
-  const priceNow = indexPrices(now.names);
-  return now.accounts.map(({ name, trades }, a) => {
-    const then = announced.accounts[a]!;
-    const [sharesThen, sharesNow] = [listSignedShares(then.trades), listSignedShares(trades)];
+  const priceNow = indexPrices(current.names);
+  return current.accounts.map(({ name, trades }, a) => {
+    const announcedAccount = announced.accounts[a]!;
+    const [sharesThen, sharesNow] = [listSignedShares(announcedAccount.trades), listSignedShares(trades)];
     const identifiers = [...new Set([...sharesThen.keys(), ...sharesNow.keys()])].toSorted(compareText);
     return {
       name,
-      value_announced: then.value,
+      value_announced: announcedAccount.value,
       orders: identifiers.map((identifier) => {
         const [before, after] = [sharesThen.get(identifier) ?? 0, sharesNow.get(identifier) ?? 0];
         return {

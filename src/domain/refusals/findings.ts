@@ -176,8 +176,8 @@ export function compareText(a: string, b: string): number {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x !== y) {
-      const bothPlain = x < 0xd800 && y < 0xd800;
-      return bothPlain ? x - y : (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0) || x - y;
+      const areBothPlain = x < 0xd800 && y < 0xd800;
+      return areBothPlain ? x - y : (a.codePointAt(i) ?? 0) - (b.codePointAt(i) ?? 0) || x - y;
     }
   }
   return a.length - b.length;

@@ -76,10 +76,10 @@ function reportBothIndexFields({ index_id: id, index_ids: ids }: RequestedIndice
     const message = 'Only one of index_id and index_ids can be present.';
     return [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'index_ids', message }];
   }
-  return ids.flatMap((own, i): Finding[] => {
-    const first = ids.indexOf(own);
+  return ids.flatMap((indexId, i): Finding[] => {
+    const first = ids.indexOf(indexId);
     if (first === i) return [];
-    const message = `index_ids[${i}] is ${own}, the same index as index_ids[${first}].`;
-    return [{ severity: 'error', code: 'DUPLICATE_ID', path: `index_ids[${i}]`, message, value: own }];
+    const message = `index_ids[${i}] is ${indexId}, the same index as index_ids[${first}].`;
+    return [{ severity: 'error', code: 'DUPLICATE_ID', path: `index_ids[${i}]`, message, value: indexId }];
   });
 }

@@ -56,10 +56,12 @@ export function listIdleMembers(block: ReportBlock): IdleMember[] {
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // narrowed as in `findRunUse`
   const values: Readonly<Record<string, unknown>> = block;
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
-    const chosen = [values[readers.member]].flat();
+    const chosenValues = [values[readers.member]].flat();
     const value = values[member];
     const usual = (entry.schema.shape[member] as z.ZodType).safeParse(undefined).data;
-    return value === usual || readers.of.some((name) => chosen.includes(name)) ? [] : [{ member, value, readers }];
+    return value === usual || readers.of.some((name) => chosenValues.includes(name))
+      ? []
+      : [{ member, value, readers }];
   });
 }
 

@@ -83,14 +83,14 @@ function findBars(
 function createGaps(missing: readonly Int32Array[], count: number): BarGaps {
   const first = new Int32Array(missing.length);
   const last = new Int32Array(missing.length);
-  const barless = missing.map((own, k) => {
+  const barless = missing.map((missingPositions, k) => {
     let begin = 0;
-    while (begin < own.length && own[begin] === begin) begin++;
-    let end = own.length;
-    while (end > begin && own[end - 1] === count - 1 - (own.length - end)) end--;
+    while (begin < missingPositions.length && missingPositions[begin] === begin) begin++;
+    let end = missingPositions.length;
+    while (end > begin && missingPositions[end - 1] === count - 1 - (missingPositions.length - end)) end--;
     first[k] = begin;
-    last[k] = begin === count ? -1 : count - 1 - (own.length - end);
-    return own.subarray(begin, end);
+    last[k] = begin === count ? -1 : count - 1 - (missingPositions.length - end);
+    return missingPositions.subarray(begin, end);
   });
   return { first, last, barless, returnless: barless.map(addNextSessions) };
 }
@@ -121,14 +121,16 @@ interface ReturnReader {
  */
 function readRows({ closes, sessions, coverage, effects }: ReturnReader, out: Float64Array): void {
   const { close, width, rows, columns } = closes;
-  const at = coverage.columns.map((place) => columns[place]!);
-  const n = at.length;
-  const placeEffects = createEffectWriter({ effects, close, width, columns: at });
-  const divide = at.every((column, place) => column === at[0]! + place) ? divideContiguous : divideRow;
+  const coveredColumns = coverage.columns.map((place) => columns[place]!);
+  const n = coveredColumns.length;
+  const placeEffects = createEffectWriter({ effects, close, width, columns: coveredColumns });
+  const divide = coveredColumns.every((column, place) => column === coveredColumns[0]! + place)
+    ? divideContiguous
+    : divideRow;
   for (let t = 0; t < coverage.sessions.length; t++) {
     const session = coverage.sessions[t]!;
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
-    divide(close, { from, to, columns: at }, out, t * n);
+    divide(close, { from, to, columns: coveredColumns }, out, t * n);
     // Effects on days between two sessions apply on the later session.
     const first = findFirstAtLeast(effects.days, sessions[session - 1]! + 1);
     placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);

@@ -64,7 +64,7 @@ export interface RiskModelEstimate {
 /**
  * Estimates the covariance model of the securities that a window covers. Must run inside an engine scope, which owns
  * the matrix.
- * @param asked market columns without duplicates, in the order of the matrix.
+ * @param requestedColumns market columns without duplicates, in the order of the matrix.
  * @throws Refusal RISK_INSUFFICIENT_DATA, also if the half-life puts all weight on the last session; NUMERIC_FAILURE if
  *   the squares of returns overflow
  * @cost of `estimateCovariance`
@@ -72,12 +72,12 @@ export interface RiskModelEstimate {
 export function estimateRiskModel(
   engine: Engine,
   window: ReturnWindow,
-  asked: ArrayLike<number>,
+  requestedColumns: ArrayLike<number>,
   settings: RiskSettings,
   report: (stage: EstimateStage | 'returns') => void = () => {},
 ): RiskModelEstimate {
   report('returns');
-  return estimateFrom(engine, createReturnSource(window, asked), settings, report);
+  return estimateFrom(engine, createReturnSource(window, requestedColumns), settings, report);
 }
 
 /**

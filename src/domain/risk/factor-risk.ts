@@ -71,11 +71,11 @@ export function computeFactorRisk(
   const { columns, sessions, excluded } = coverage;
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };
-  const measurePanel = <T>(of: (panel: Float64Array) => T): T =>
+  const measurePanel = <T>(measure: (panel: Float64Array) => T): T =>
     engine.scope(() => {
       const panel = engine.room(sessions.length * columns.length);
       readReturns(window, coverage, panel, engine);
-      return of(panel);
+      return measure(panel);
     });
   const estimateValue = (estimator: 'industries' | 'styles') =>
     estimateCaches[estimator](window.growth, terms, () =>

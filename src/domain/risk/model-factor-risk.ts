@@ -20,7 +20,7 @@ export function computeModelFactorRisk(
   names: readonly string[],
   active: ReadonlyMap<string, number>,
 ): ModelFactorRisk {
-  const known = new Set(names);
+  const modelNames = new Set(names);
   const gross = [...active.values()].reduce((sum, weight) => sum + Math.abs(weight), 0);
   const covered = names.reduce((sum, name) => sum + Math.abs(active.get(name) ?? 0), 0);
   return {
@@ -29,6 +29,6 @@ export function computeModelFactorRisk(
       Float64Array.from(names, (name) => active.get(name) ?? 0),
     ),
     coveredWeight: gross === 0 ? 1 : covered / gross,
-    uncovered: [...active.keys()].filter((name) => !known.has(name)).toSorted(compareText),
+    uncovered: [...active.keys()].filter((name) => !modelNames.has(name)).toSorted(compareText),
   };
 }

@@ -46,9 +46,9 @@ export function computeModelShares(
 
 /** Returns weight less benchmark weight for each security of either portfolio, ascending. */
 export function computeActiveByName(
-  own: ReadonlyMap<string, number>,
+  weights: ReadonlyMap<string, number>,
   benchmark: ReadonlyMap<string, number>,
 ): Map<string, number> {
-  const union = [...new Set([...own.keys(), ...benchmark.keys()])].toSorted(compareText);
-  return new Map(union.map((name) => [name, (own.get(name) ?? 0) - (benchmark.get(name) ?? 0)]));
+  const union = [...new Set([...weights.keys(), ...benchmark.keys()])].toSorted(compareText);
+  return new Map(union.map((name) => [name, (weights.get(name) ?? 0) - (benchmark.get(name) ?? 0)]));
 }

@@ -47,12 +47,12 @@ function createImportedModel(modelId: string, { names, factors, dates, ...conten
   const K = factors?.names.length ?? 0;
   const numbers = callOnce(content.numbers);
   const ofFactors = callOnce(() => factors!.numbers()); // called only for a model with factors
-  const models = groupPartsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
-    const n = own.length;
+  const models = groupPartsByDate(names, dates, K).map(({ date, names: partNames, at, factorsAt }): StoredModel => {
+    const n = partNames.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
     return {
       modelId,
-      names: own,
+      names: partNames,
       observedEnd: parseValidDay(date),
       isImported: true,
       covariance: callOnce(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),

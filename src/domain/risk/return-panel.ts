@@ -41,13 +41,13 @@ export interface Coverage {
  * Determines the coverage of a window. A return needs a bar on its session and on the previous session, both inside the
  * window. Securities with too few returns or prices are excluded first, then sessions on which a remaining security has
  * no return.
- * @param asked market columns without duplicates.
+ * @param requestedColumns market columns without duplicates.
  * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `createBarHistory` has read the
  *   panel
  */
-export function findCoverage({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
+export function findCoverage({ sm, growth, from, to }: ReturnWindow, requestedColumns: ArrayLike<number>): Coverage {
   assertSecurity(sm, from);
-  return findHistoryCoverage(createBarHistory(sm, growth), asked, { from, to });
+  return findHistoryCoverage(createBarHistory(sm, growth), requestedColumns, { from, to });
 }
 
 /**
@@ -56,15 +56,15 @@ export function findCoverage({ sm, growth, from, to }: ReturnWindow, asked: Arra
  */
 export function findHistoryCoverage(
   history: BarHistory,
-  asked: ArrayLike<number>,
+  requestedColumns: ArrayLike<number>,
   { from, to }: Pick<ReturnWindow, 'from' | 'to'>,
 ): Coverage {
   const columns: number[] = [];
   const excluded = new Map<number, string>();
   const sessions = to - from + 1;
   let longest = 0;
-  for (let k = 0; k < asked.length; k++) {
-    const column = asked[k]!;
+  for (let k = 0; k < requestedColumns.length; k++) {
+    const column = requestedColumns[k]!;
     const returns = history.returns(column, from, to);
     longest = Math.max(longest, returns);
     const why = findExclusionReason({ bars: history.bars(column, from, to), returns, sessions });
@@ -133,8 +133,8 @@ export interface ReturnSource {
  * Creates the source of the returns of a window, for given market columns.
  * @cost of `findCoverage`
  */
-export function createReturnSource(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
-  const coverage = findCoverage(window, asked);
+export function createReturnSource(window: ReturnWindow, requestedColumns: ArrayLike<number>): ReturnSource {
+  const coverage = findCoverage(window, requestedColumns);
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 

@@ -50,14 +50,14 @@ export function computeRisks(
   weights: Positions,
   benchmark: Positions,
 ): { readonly risk: RiskShares; readonly active: RiskShares } {
-  const own = listHoldings(weights);
+  const holdings = listHoldings(weights);
   const active = computeActivePositions(weights, benchmark);
   const [ofOwn, ofActive] =
-    own.size === active.size
-      ? computeShares(engine, window, [own, active])
-      : [...computeShares(engine, window, [own]), ...computeShares(engine, window, [active])];
+    holdings.size === active.size
+      ? computeShares(engine, window, [holdings, active])
+      : [...computeShares(engine, window, [holdings]), ...computeShares(engine, window, [active])];
   return {
-    risk: addCoverage(ofOwn!, own),
+    risk: addCoverage(ofOwn!, holdings),
     active: { ...ofActive!, coveredWeight: computeCoveredShare(active, ofActive!.contributions.keys()) },
   };
 }

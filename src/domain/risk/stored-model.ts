@@ -89,11 +89,11 @@ export function readModelFactors(
   const places = findPositions(model, { identifiers, day });
   const { exposures, covariance, specific, factors } = model.factors();
   const K = factors.length;
-  const own = new Float64Array(places.length * K);
-  places.forEach((place, i) => own.set(exposures.subarray(place * K, (place + 1) * K), i * K));
+  const selectedExposures = new Float64Array(places.length * K);
+  places.forEach((place, i) => selectedExposures.set(exposures.subarray(place * K, (place + 1) * K), i * K));
   const ownSpecific = Float64Array.from(places, (place) => specific[place]!);
   return {
-    loadings: createLoadings({ factors, exposures: own, covariance, specific: ownSpecific }),
+    loadings: createLoadings({ factors, exposures: selectedExposures, covariance, specific: ownSpecific }),
     specific: ownSpecific,
   };
 }

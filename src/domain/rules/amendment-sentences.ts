@@ -13,9 +13,9 @@ export function describeAmendments(
   const texts = listTexts(document);
   return texts.slice(1).flatMap(({ document: text, amendment }, k) => {
     const before = sentencesOf(texts[k]!.document);
-    const now = sentencesOf(text);
-    const added = now.filter((sentence) => !before.includes(sentence));
-    const removed = before.filter((sentence) => !now.includes(sentence));
+    const after = sentencesOf(text);
+    const added = after.filter((sentence) => !before.includes(sentence));
+    const removed = before.filter((sentence) => !after.includes(sentence));
     return [
       `${describeOpening(amendment!)}:`, // every version except the first has an amendment
       ...removed.map((sentence) => `No longer applies: ${sentence}`),

@@ -63,8 +63,8 @@ export function chooseSecurities(input: ChooseInput): Choice {
     .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });
   const { waterfall, verdicts, survivors } = applyRules(input, cross, incumbents);
   const nobody = { columns: NO_COLUMNS, unweighted: NO_COLUMNS, uncapped: NO_WEIGHTS };
-  const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
-  if (survivors.length === 0) return chosen;
+  const choice = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
+  if (survivors.length === 0) return choice;
   const ownRawWeights = pipeline.weighting.weigh({
     cross,
     columns: survivors,
@@ -73,13 +73,13 @@ export function chooseSecurities(input: ChooseInput): Choice {
     riskModel,
   });
   const raw = applyPhaseIn(ownRawWeights, { ...input, incumbents }, { cross, survivors });
-  if (raw.kind === 'refused') return { ...chosen, raw };
+  if (raw.kind === 'refused') return { ...choice, raw };
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
-  if (columns.length === 0) return { ...chosen, raw };
+  if (columns.length === 0) return { ...choice, raw };
   const unweighted = areAllWeighed ? NO_COLUMNS : survivors.filter((_, position) => raw.values[position] === 0);
   const uncapped = normalise(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
-  return { ...chosen, raw, columns, unweighted, uncapped };
+  return { ...choice, raw, columns, unweighted, uncapped };
 }
 
 interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {

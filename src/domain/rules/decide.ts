@@ -140,15 +140,15 @@ export function createDecider({
   const universeOf = sharing.universeOf(document, market, universe);
   const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
   // Choices are not shared, because other definitions may refer to other indices.
-  const chosen = asksIndices ? NO_SHARING.choicesOf(document, terms) : sharing.choicesOf(document, terms);
+  const choose = asksIndices ? NO_SHARING.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const traceDecision = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
     const universe = among ?? universeOf(session);
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
-    const whole = among === null ? addSuspended(market, suspension) : universe;
-    const request = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
+    const fullUniverse = among === null ? addSuspended(market, suspension) : universe;
+    const request = { session, universe: fullUniverse, incumbents: pipeline.remembers ? incumbents : null };
     const make = (): Choice =>
       chooseSecurities({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
-    const choice = among === null && whole === universe ? chosen(request, make) : make();
+    const choice = among === null && fullUniverse === universe ? choose(request, make) : make();
     return traceChoice(choice, { document, pipeline, market });
   };
   const listVerdicts = (session: number, incumbents: Int32Array | null) => traceDecision(session, incumbents).verdicts;

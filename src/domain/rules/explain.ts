@@ -265,19 +265,19 @@ function createChain(
   sm: SessionMarket,
   column: number,
 ): IndexChain {
-  const inUniverse = cross.universe.includes(column);
+  const isInUniverse = cross.universe.includes(column);
   const rules: ExplainedRule[] = [];
   let excludedBy: string | null = null;
   for (const [i, { scope, verdict }] of verdicts.entries()) {
     const position = scope.columns.indexOf(column);
     if (position < 0) break;
-    const { id, type } = pipeline.rules[i]!;
-    const kept = verdict.kept[position] === 1;
+    const { id: ruleId, type: ruleType } = pipeline.rules[i]!;
+    const isKept = verdict.kept[position] === 1;
     const constituent = scope.incumbents?.[column] === 1;
-    rules.push({ position: i + 1, ruleId: id, ruleType: type, constituent, kept, reason: verdict.because(position) });
-    if (!kept) excludedBy = id;
+    rules.push({ position: i + 1, ruleId, ruleType, constituent, kept: isKept, reason: verdict.because(position) });
+    if (!isKept) excludedBy = ruleId;
   }
-  const datapoints = inUniverse
+  const datapoints = isInUniverse
     ? listReads(pipeline)
         .filter(({ path }) => isReached(path, rules.length, excludedBy))
         .map(({ use, path }) => ({
@@ -288,7 +288,7 @@ function createChain(
         }))
     : [];
   const survived = survivors.indexOf(column);
-  const chain = { inUniverse, datapoints, rules, excludedBy };
+  const chain = { inUniverse: isInUniverse, datapoints, rules, excludedBy };
   if (survived < 0 || raw?.kind !== 'weighed') return { ...chain, weighting: null, capping: null };
   const total = raw.values.reduce((sum, value) => sum + value, 0);
   const value = raw.values[survived]!;
@@ -300,8 +300,8 @@ function createChain(
     uncapped: value / total,
   };
   if (decision.kind !== 'decided' || capping === undefined) return { ...chain, weighting, capping: null };
-  const held = decision.columns.indexOf(column);
-  if (held < 0) return { ...chain, weighting, capping: null };
+  const place = decision.columns.indexOf(column);
+  if (place < 0) return { ...chain, weighting, capping: null };
   const formatSecurity = (position: number) => sm.identifiers[decision.columns[position]!]!;
   return {
     ...chain,
@@ -310,8 +310,8 @@ function createChain(
       cap: capping.cap,
       floor: capping.floor,
       // Relative to all selected securities with a weight, including constituents that their cap excludes.
-      scale: capping.scaleOf(held) * (pipeline.cap === null ? 1 : decision.uncapped[held]! / weighting.uncapped),
-      capped: capping.capped.includes(held),
+      scale: capping.scaleOf(place) * (pipeline.cap === null ? 1 : decision.uncapped[place]! / weighting.uncapped),
+      capped: capping.capped.includes(place),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(formatSecurity) })),
     },
   };

@@ -72,23 +72,23 @@ function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array
   let count = 0;
   return Int32Array.from(of, (group) => {
     if (names[group] === null) return count++;
-    const known = positions.get(group) ?? count++;
-    positions.set(group, known);
-    return known;
+    const groupPosition = positions.get(group) ?? count++;
+    positions.set(group, groupPosition);
+    return groupPosition;
   });
 }
 
 /** Returns the caps of each grouping of the constituents. Constituents without a value form one group. */
 function computeGroupCaps(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
   return groupCaps.map(({ use, cap, groups }) => {
-    const wanted = groups === null ? null : new Set<string | null>(groups);
+    const groupSet = groups === null ? null : new Set<string | null>(groups);
     const { of, names } = cross.groups(use.field, columns);
     const positions = new Map<number, number>();
     const groupOfName = of.map((group) => {
-      if (wanted !== null && !wanted.has(names[group]!)) return -1;
-      const known = positions.get(group) ?? positions.size;
-      positions.set(group, known);
-      return known;
+      if (groupSet !== null && !groupSet.has(names[group]!)) return -1;
+      const groupPosition = positions.get(group) ?? positions.size;
+      positions.set(group, groupPosition);
+      return groupPosition;
     });
     return { groupOf: groupOfName, caps: new Float64Array(positions.size).fill(cap), stated: 'group_caps' };
   });

@@ -132,10 +132,10 @@ function describeDatapoints(document: Pick<IndexDocument, 'datapoints' | 'plugin
 }
 
 function describePlugin(name: string, { plugin, parameters, code }: PluginUse): string {
-  const given = Object.entries(code?.parameters ?? parameters).map(
+  const parameterTexts = Object.entries(code?.parameters ?? parameters).map(
     ([key, value]) => `${key} = ${JSON.stringify(value)}`,
   );
-  const terms = given.length === 0 ? '' : ` with ${given.join(', ')}`;
+  const terms = parameterTexts.length === 0 ? '' : ` with ${parameterTexts.join(', ')}`;
   const hash = code === undefined ? '' : ` (SHA-256 ${code.sha256})`;
   return `${name} is computed by the plug-in ${plugin}${hash}${terms}.`;
 }
@@ -281,12 +281,12 @@ function formatParameter(value: unknown): string {
 }
 
 function formatPath({ base, yearly, times, from }: BoundPath): string {
-  const of =
+  const divisorPhrase =
     typeof base === 'number'
       ? formatNumber(base)
       : `that of the source index at its latest review on or before ${base}`;
   const start = typeof base === 'string' ? base : (from ?? 'the base date');
-  return `${times === undefined || times === 1 ? '' : `${formatNumber(times)} times `}${of}, changed by ${formatShare(yearly)} per year from ${start}`;
+  return `${times === undefined || times === 1 ? '' : `${formatNumber(times)} times `}${divisorPhrase}, changed by ${formatShare(yearly)} per year from ${start}`;
 }
 
 function formatParameters(params: Readonly<Record<string, unknown>>): string {

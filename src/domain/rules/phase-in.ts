@@ -42,8 +42,8 @@ export function blendReviewValues(
     let value = now;
     let sum = 0;
     for (let k = 0; k < steps; k++) {
-      const own = atReviews[k]?.[i] ?? NaN;
-      if (!Number.isNaN(own)) value = own;
+      const reviewValue = atReviews[k]?.[i] ?? NaN;
+      if (!Number.isNaN(reviewValue)) value = reviewValue;
       sum += value;
     }
     return sum / steps;

@@ -141,9 +141,9 @@ function describeFrequency({ frequency, months, weekday, dates, ...anchor }: Reb
     case 'semi_annual':
     case 'annual': {
       const often = frequency === 'annual' ? 'annually' : frequency === 'semi_annual' ? 'semi-annually' : frequency;
-      const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
-      const of = wanted === undefined ? 'every month' : formatMonths(wanted);
-      return `rebalanced ${often} on ${describeAnchor({ weekday, ...anchor })} of ${of}`;
+      const rebalanceMonths = months ?? MONTHS_BY_FREQUENCY[frequency];
+      const monthsPhrase = rebalanceMonths === undefined ? 'every month' : formatMonths(rebalanceMonths);
+      return `rebalanced ${often} on ${describeAnchor({ weekday, ...anchor })} of ${monthsPhrase}`;
     }
   }
 }

@@ -63,11 +63,11 @@ export function createSharedDecisions(namesMax = SECURITIES_MAX, chosenMax = nam
       if (!SHARED_UNIVERSES.has(document.universe?.kind ?? 'all')) return ask;
       const key = JSON.stringify([document.universe, document.currency, document.pipeline.treatment]);
       const { room, universes } = sections;
-      const known = universes(market, key, () => new Map());
+      const cachedUniverses = universes(market, key, () => new Map());
       return (session) => {
-        const result = known.get(session) ?? ask(session);
-        if (!known.has(session) && result.length <= room.left) {
-          known.set(session, result);
+        const result = cachedUniverses.get(session) ?? ask(session);
+        if (!cachedUniverses.has(session) && result.length <= room.left) {
+          cachedUniverses.set(session, result);
           room.left -= result.length;
         }
         return result;
@@ -120,15 +120,15 @@ function createMarketCache<T>(): (market: SessionMarket, key: string, make: () =
 }
 
 function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections {
-  const kept = new Map<number, CrossSection>();
+  const cachedSections = new Map<number, CrossSection>();
   return {
     latest: sections.latest,
     at(session, universe) {
-      const crossSection = kept.get(session);
+      const crossSection = cachedSections.get(session);
       if (crossSection !== undefined && isEqual(crossSection.universe, universe)) return crossSection;
       const section = sections.at(session, universe);
       if (crossSection === undefined && universe.length <= room.left) {
-        kept.set(session, section);
+        cachedSections.set(session, section);
         room.left -= universe.length;
       }
       return section;
@@ -137,13 +137,13 @@ function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections
 }
 
 function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () => Choice) => Choice {
-  const kept = new Map<number, { readonly asked: DecisionInput; readonly choice: Choice }>();
+  const cachedChoices = new Map<number, { readonly asked: DecisionInput; readonly choice: Choice }>();
   return (decisionInput, make) => {
-    const known = kept.get(decisionInput.session);
-    if (known !== undefined && isSame(known.asked, decisionInput)) return known.choice;
+    const cachedChoice = cachedChoices.get(decisionInput.session);
+    if (cachedChoice !== undefined && isSame(cachedChoice.asked, decisionInput)) return cachedChoice.choice;
     const choice = make();
-    if (known === undefined && decisionInput.universe.length <= room.left) {
-      kept.set(decisionInput.session, { asked: decisionInput, choice: removeParts(choice) });
+    if (cachedChoice === undefined && decisionInput.universe.length <= room.left) {
+      cachedChoices.set(decisionInput.session, { asked: decisionInput, choice: removeParts(choice) });
       room.left -= decisionInput.universe.length;
     }
     return choice;

@@ -42,8 +42,8 @@ function createUndecided(
   const row = rowId === undefined && kind === 'refused' ? {} : { row_id: rowId ?? null };
   const finding: Finding = { severity: 'error', code: 'NO_WEIGHT_DATA', message, path, ...row };
   const explain = () => {
-    const whole = { ...finding, message: `${message}${more!()}` };
-    return new Refusal('EMPTY_INDEX', whole.message, { findings: [whole] });
+    const fullFinding = { ...finding, message: `${message}${more!()}` };
+    return new Refusal('EMPTY_INDEX', fullFinding.message, { findings: [fullFinding] });
   };
   return { kind, code: 'EMPTY_INDEX', finding, ...(more === undefined ? {} : { explain }) };
 }

@@ -103,9 +103,9 @@ export function formatBounds({ minimum, maximum, incumbentMinimum = null, inclus
   return `${describeRange(minimum, maximum, inclusive)}${staying}`;
 }
 
-function describeRange(minimum: number | null, maximum: number | null, inclusive: boolean): string {
-  const atLeast = inclusive ? 'at least' : 'above';
-  const atMost = inclusive ? 'at most' : 'below';
+function describeRange(minimum: number | null, maximum: number | null, isInclusive: boolean): string {
+  const atLeast = isInclusive ? 'at least' : 'above';
+  const atMost = isInclusive ? 'at most' : 'below';
   const lower = minimum === null ? null : `${atLeast} ${formatNumber(minimum)}`;
   const upper = maximum === null ? null : `${atMost} ${formatNumber(maximum)}`;
   if (lower !== null && upper !== null) return `${lower} and ${upper}`;
@@ -185,11 +185,11 @@ export function keepRanked(
       members.length === values.length
         ? scope.cross.ordered(values, { ascending, withMissing })
         : rankPositions(values, withMissing ? members : selectPositionsWithValue(values, members), ascending);
-    const chosen = choose(order);
-    for (let i = 0; i < chosen.kept.length; i++) kept[chosen.kept[i]!] = 1;
+    const choiceInOrder = choose(order);
+    for (let i = 0; i < choiceInOrder.kept.length; i++) kept[choiceInOrder.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;
     for (let i = 0; i < members.length; i++) groupOf[members[i]!] = chosenOf.length;
-    chosenOf.push({ order, chosen });
+    chosenOf.push({ order, chosen: choiceInOrder });
   }
   return {
     kept,
@@ -229,14 +229,14 @@ function createRankThreshold(
 ): Threshold {
   const position = Math.min(last, order.length) - 1;
   const edge = bound ?? (position < 0 ? NaN : values[order[position]!]!);
-  const met = rank > 0 && rank <= last;
+  const isMet = rank > 0 && rank <= last;
   const move = Math.abs(value - edge);
   return {
     type,
     rank: last,
     value: Number.isNaN(edge) ? null : edge,
-    met,
-    distance: met ? 0 : Number.isNaN(move) ? null : move,
+    met: isMet,
+    distance: isMet ? 0 : Number.isNaN(move) ? null : move,
   };
 }
 

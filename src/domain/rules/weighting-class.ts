@@ -73,8 +73,8 @@ export function defineWeightingClass<S extends z.ZodObject>({
 export function createWeights(values: Float64Array, parts?: WeighedSecurities['parts']): WeighedSecurities {
   let areHeld = true;
   for (let i = 0; i < values.length; i++) areHeld &&= isHeld(values[i]!);
-  const held = areHeld ? values : values.map((value) => (isHeld(value) ? value : 0));
-  return { kind: 'weighed', values: held, ...(parts === undefined ? {} : { parts }) };
+  const heldValues = areHeld ? values : values.map((value) => (isHeld(value) ? value : 0));
+  return { kind: 'weighed', values: heldValues, ...(parts === undefined ? {} : { parts }) };
 }
 
 function isHeld(value: number): boolean {

@@ -7,9 +7,9 @@ import type { Selection, SelectionClass, Verdict } from './selection-class.js';
 export function addFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec): Selection {
   const first = entry.bind(params);
   if (fallback.length === 0) return first;
-  const steps = fallback.map(({ when_fewer_than: least, params: own }) => ({
+  const steps = fallback.map(({ when_fewer_than: least, params: fallbackParams }) => ({
     least,
-    rule: entry.bind({ ...params, ...own }),
+    rule: entry.bind({ ...params, ...fallbackParams }),
   }));
   const rules = [first, ...steps.map(({ rule }) => rule)];
   const years = Math.max(...rules.map(({ dividendYears = 0 }) => dividendYears));
@@ -36,8 +36,8 @@ const countSelected = ({ kept }: Verdict): number => kept.reduce((count, is) => 
 
 /** Returns uses without duplicates. */
 function removeDuplicates(uses: readonly FieldUse[]): FieldUse[] {
-  const known = new Map(
+  const earlierUses = new Map(
     uses.toReversed().map((use) => [`${use.path} ${use.as} ${describeExpression(use.field)}`, use]),
   );
-  return uses.filter((use) => known.get(`${use.path} ${use.as} ${describeExpression(use.field)}`) === use);
+  return uses.filter((use) => earlierUses.get(`${use.path} ${use.as} ${describeExpression(use.field)}`) === use);
 }

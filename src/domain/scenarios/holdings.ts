@@ -92,7 +92,7 @@ export function createResult(
     groups.set(group, sum);
   });
   const magnitude = heldSecurities.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  const own = heldSecurities.reduce(
+  const coveredMagnitude = heldSecurities.reduce(
     (sum, { weight }, i) => (returns[i]!.proxy === null ? sum + Math.abs(weight) : sum),
     0,
   );
@@ -101,7 +101,7 @@ export function createResult(
     return: rows.reduce((sum, { contribution }) => sum + contribution, 0),
     by_name: rows.toSorted((a, b) => a.contribution - b.contribution),
     by_group: [...groups.values()].sort((a, b) => a.contribution - b.contribution),
-    covered_weight: magnitude === 0 ? 1 : own / magnitude,
+    covered_weight: magnitude === 0 ? 1 : coveredMagnitude / magnitude,
     proxied: heldSecurities.flatMap(({ identifier }, i) => {
       const { proxy } = returns[i]!;
       return proxy === null ? [] : [{ identifier, proxy }];

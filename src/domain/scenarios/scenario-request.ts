@@ -54,18 +54,18 @@ export const ScenarioList = z
   .max(SCENARIOS_MAX)
   .superRefine((scenarios, context) => {
     const first = new Map<string, number>();
-    scenarios.forEach(({ name: own }, position) => {
-      const earlier = first.get(own);
+    scenarios.forEach(({ name: scenarioName }, position) => {
+      const earlier = first.get(scenarioName);
       if (earlier === undefined) {
-        first.set(own, position);
+        first.set(scenarioName, position);
         return;
       }
       context.addIssue({
         code: 'custom',
         path: [position, 'name'],
-        input: own,
+        input: scenarioName,
         params: { finding: 'DUPLICATE_ID', isWhole: true },
-        message: `is ${own}, the same name as scenarios[${earlier}].name`,
+        message: `is ${scenarioName}, the same name as scenarios[${earlier}].name`,
       });
     });
   });

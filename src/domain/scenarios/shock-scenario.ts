@@ -50,8 +50,10 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
   const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
   const columns = factors.map((factor) => readReturns(market, factor, from));
   assertIndependent(columns, terms, factors);
-  const own = held.map(({ column }) => (column < 0 ? undefined : readColumnReturns(market, column, from)));
-  const responses = own.map((returns) => returns && estimateResponse(returns, columns, LIMITS.MIN_NAME_OBSERVATIONS));
+  const securityReturns = held.map(({ column }) => (column < 0 ? undefined : readColumnReturns(market, column, from)));
+  const responses = securityReturns.map(
+    (returns) => returns && estimateResponse(returns, columns, LIMITS.MIN_NAME_OBSERVATIONS),
+  );
   const computeResponse = ({ slopes }: Response) => slopes.reduce((sum, slope, k) => sum + slope * moves[k]!, 0);
   const proxies = computeGroupMeans(held, (_, i) => responses[i] && computeResponse(responses[i]));
   const returns = held.map((name, i): AssignedReturn => {
@@ -65,7 +67,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
       proxy: ofGroup === undefined ? ALL_SECURITIES : name.group,
     };
   });
-  const estimated = own.map((returns, i) => (responses[i] ? returns : undefined));
+  const estimated = securityReturns.map((returns, i) => (responses[i] ? returns : undefined));
   const regressPortfolio = (weights: readonly number[]) =>
     estimateResponse(computePortfolioReturns(weights, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
   const response = regressPortfolio(held.map(({ weight }) => weight));
@@ -116,11 +118,11 @@ function sortShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTer
   const groups = new Map<string, number>();
   const factors: string[] = [];
   const findings: Finding[] = [];
-  const own = new Set(held.map(({ identifier }) => identifier));
-  const known = new Set(held.map(({ group }) => group));
+  const heldIdentifiers = new Set(held.map(({ identifier }) => identifier));
+  const heldGroups = new Set(held.map(({ group }) => group));
   for (const [key, value] of Object.entries(shocks)) {
-    if (own.has(key)) names.set(key, value);
-    else if (key.startsWith(`${by}:`) && known.has(key.slice(by.length + 1)))
+    if (heldIdentifiers.has(key)) names.set(key, value);
+    else if (key.startsWith(`${by}:`) && heldGroups.has(key.slice(by.length + 1)))
       groups.set(key.slice(by.length + 1), value);
     else if (sm.market.series?.has(key) || sm.columnOf(key) >= 0) factors.push(key);
     else findings.push(createUnknownShock(key, path, by));
@@ -179,10 +181,13 @@ function readColumnReturns({ sm, growth, session }: ScenarioMarket, column: numb
 }
 
 /** Returns the portfolio returns of the securities with a response and a weight; NaN if any of them has no return. */
-function computePortfolioReturns(weights: readonly number[], own: readonly (Float64Array | undefined)[]): Float64Array {
-  const length = own.find((returns) => returns !== undefined)?.length ?? 0;
+function computePortfolioReturns(
+  weights: readonly number[],
+  securityReturns: readonly (Float64Array | undefined)[],
+): Float64Array {
+  const length = securityReturns.find((returns) => returns !== undefined)?.length ?? 0;
   const total = new Float64Array(length);
-  own.forEach((returns, i) => {
+  securityReturns.forEach((returns, i) => {
     if (returns === undefined || weights[i] === 0) return;
     for (let t = 0; t < length; t++) total[t]! += weights[i]! * returns[t]!;
   });
@@ -199,8 +204,8 @@ function computeGroupMeans(
     const value = valueOf(name, i);
     if (value === undefined) return;
     for (const key of [name.group, ALL_SECURITIES]) {
-      const known = sums.get(key) ?? { sum: 0, count: 0 };
-      sums.set(key, { sum: known.sum + value, count: known.count + 1 });
+      const groupSum = sums.get(key) ?? { sum: 0, count: 0 };
+      sums.set(key, { sum: groupSum.sum + value, count: groupSum.count + 1 });
     }
   });
   return new Map([...sums].map(([key, { sum, count }]) => [key, sum / count]));

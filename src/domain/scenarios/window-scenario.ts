@@ -40,11 +40,14 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
   const value = new Float64Array(length).fill(1);
   const returns: AssignedReturn[] = [];
   for (const { column, group, weight } of held) {
-    const own = column < 0 ? undefined : paths.ofColumn(column);
-    const path = own ?? paths.ofGroup(group) ?? paths.ofAll();
+    const ownPath = column < 0 ? undefined : paths.ofColumn(column);
+    const path = ownPath ?? paths.ofGroup(group) ?? paths.ofAll();
     if (path === undefined) return createUncoveredResult(market, terms);
     for (let t = 0; t < length; t++) value[t]! += weight * (path[t]! - 1);
-    returns.push({ value: path[length - 1]! - 1, proxy: own ? null : paths.ofGroup(group) ? group : ALL_SECURITIES });
+    returns.push({
+      value: path[length - 1]! - 1,
+      proxy: ownPath ? null : paths.ofGroup(group) ? group : ALL_SECURITIES,
+    });
   }
   const changes = Array.from(value, (after, t): SessionReturn => ({
     date: formatDay(sm.sessions[base + 1 + t]!),
@@ -104,12 +107,12 @@ interface Paths {
 }
 
 function createValuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: number): Paths {
-  const own = new Map<number, Float64Array | undefined>();
+  const pathByColumn = new Map<number, Float64Array | undefined>();
   const averages = new Map<string, Float64Array | undefined>();
   const findColumnPath = (column: number): Float64Array | undefined => {
-    if (own.has(column)) return own.get(column);
+    if (pathByColumn.has(column)) return pathByColumn.get(column);
     const path = computePath(column);
-    own.set(column, path);
+    pathByColumn.set(column, path);
     return path;
   };
   const computePath = (column: number): Float64Array | undefined => {

@@ -61,10 +61,10 @@ function findOrderViolation(
   second: number | undefined,
   words: string,
   named: 'first' | 'second' = 'first',
-  shown = second,
+  shownDate = second,
 ): OrderViolation | undefined {
   if (first === undefined || second === undefined || first <= second) return undefined;
-  return named === 'first' ? { at: first, than: shown!, words } : { at: second, than: first, words };
+  return named === 'first' ? { at: first, than: shownDate!, words } : { at: second, than: first, words };
 }
 
 /**

@@ -60,12 +60,12 @@ export function listHolidays({ from, to }: EventWindow, calendar: Calendar): Day
     days[toWeekday(day)]!++;
     if (isSession(day)) sessions[toWeekday(day)]!++;
   }
-  const found: Day[] = [];
+  const unusualDays: Day[] = [];
   for (let day = first; day <= last; day++) {
     const weekday = toWeekday(day);
-    if (!isSession(day) && 2 * sessions[weekday]! > days[weekday]!) found.push(day);
+    if (!isSession(day) && 2 * sessions[weekday]! > days[weekday]!) unusualDays.push(day);
   }
-  return found;
+  return unusualDays;
 }
 
 const EXPIRY_MONTHS = [3, 6, 9, 12];
@@ -73,15 +73,15 @@ const FRIDAY = 4;
 
 /** Returns the expiries of index futures on the sessions of a calendar, ascending. */
 export function listExpiries({ from, to }: EventWindow, { sessions, coverage }: Calendar): Day[] {
-  const found: Day[] = [];
+  const eventDays: Day[] = [];
   for (let { year } = toCivilDate(from); year <= toCivilDate(to).year; year++) {
     for (const month of EXPIRY_MONTHS) {
       const first = toDay({ year, month, day: 1 });
       const thirdFriday = first + ((FRIDAY - toWeekday(first) + 7) % 7) + 14;
       const session = sessions[findLastAtMost(sessions, thirdFriday)];
       if (thirdFriday > coverage.to || session === undefined) continue;
-      if (session >= from && session <= to) found.push(session);
+      if (session >= from && session <= to) eventDays.push(session);
     }
   }
-  return found;
+  return eventDays;
 }

@@ -9,8 +9,8 @@ export function computePhaseFractions({ sessions, fractions }: PhaseSpec): reado
     const closes = sessions ?? 1;
     return Array.from({ length: closes }, (_, k) => (k + 1) / closes);
   }
-  let done = 0;
-  return fractions.map((fraction, k) => (k === fractions.length - 1 ? 1 : (done += fraction)));
+  let completedFraction = 0;
+  return fractions.map((fraction, k) => (k === fractions.length - 1 ? 1 : (completedFraction += fraction)));
 }
 
 /** Returns the number of closes over which a rebalance is spread; 1 without a phase. */

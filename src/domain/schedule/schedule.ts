@@ -76,7 +76,7 @@ export function listReviewDays(
   const { position } = effective;
   const { reference, announcement, pricing } = findReviewPositions(rules, effective, calendar);
   const decided = Math.min(reference ?? position, position);
-  const clampSession = (at = decided): Day => sessions[Math.max(decided, Math.min(at, position))]!;
+  const clampSession = (session = decided): Day => sessions[Math.max(decided, Math.min(session, position))]!;
   return {
     decision: sessions[decided]!,
     ...(rules.announcement === undefined ? {} : { announcement: clampSession(announcement) }),
@@ -113,13 +113,13 @@ const landingsByCalendar = new WeakMap<Calendar, Map<string, readonly RolledDate
  */
 function findLandings(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly RolledDate[] {
   if (NOT_CACHED.has(rebalance.frequency)) return computeLandings(rebalance, calendar, base);
-  const known = landingsByCalendar.get(calendar) ?? new Map<string, readonly RolledDate[]>();
-  landingsByCalendar.set(calendar, known);
+  const landingsByKey = landingsByCalendar.get(calendar) ?? new Map<string, readonly RolledDate[]>();
+  landingsByCalendar.set(calendar, landingsByKey);
   const key = JSON.stringify([rebalance, base]);
-  let landings = known.get(key);
+  let landings = landingsByKey.get(key);
   if (landings === undefined) {
-    known.set(key, (landings = computeLandings(rebalance, calendar, base)));
-    for (const oldest of known.keys()) if (known.size > CACHED_MAX) known.delete(oldest);
+    landingsByKey.set(key, (landings = computeLandings(rebalance, calendar, base)));
+    for (const oldest of landingsByKey.keys()) if (landingsByKey.size > CACHED_MAX) landingsByKey.delete(oldest);
   }
   return landings;
 }

@@ -70,13 +70,13 @@ function listMonthlyDays(
   calendar: ScheduledCalendar,
   base: Day,
 ): Day[] {
-  const wanted = new Set(months);
+  const monthSet = new Set(months);
   const days: Day[] = [];
   let { year, month } = toCivilDate(base);
   for (;;) {
     const last = toDay({ year, month, day: countDaysInMonth(year, month) });
     if (last > calendar.coverage.to) return days;
-    const day = wanted.has(month) ? findAnchorDay(rebalance, calendar, year, month) : undefined;
+    const day = monthSet.has(month) ? findAnchorDay(rebalance, calendar, year, month) : undefined;
     if (day !== undefined && day > base) days.push(day);
     month++;
     if (month > 12) {

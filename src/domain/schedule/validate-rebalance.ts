@@ -59,9 +59,9 @@ function reportUnreadNotice({ effective_lag: lag, reference }: RebalanceSpec, pa
 }
 
 function reportFractions({ sessions, fractions }: PhaseSpec, path: string): Finding[] {
-  const given = [sessions, fractions].filter((value) => value !== undefined).length;
-  if (given !== 1) {
-    const message = `${path} must have either sessions or fractions, but it has ${given === 0 ? 'neither' : 'both'}.`;
+  const presentCount = [sessions, fractions].filter((value) => value !== undefined).length;
+  if (presentCount !== 1) {
+    const message = `${path} must have either sessions or fractions, but it has ${presentCount === 0 ? 'neither' : 'both'}.`;
     return [{ severity: 'error', code: 'MISSING_PARAMETER', message, path }];
   }
   const sum = (fractions ?? [1]).reduce((total, fraction) => total + fraction, 0);

@@ -99,9 +99,11 @@ const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
 
 /** Removes issues about relations between values of which one has an issue itself. */
 function removeConsequences(issues: readonly Issue[]): Issue[] {
-  const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
+  const sizeIssues = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
   const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
-  return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !own.some(isWithin(issue)));
+  return issues.filter(
+    (issue) => issue.code !== 'custom' || issue.path.length === 0 || !sizeIssues.some(isWithin(issue)),
+  );
 }
 
 /** Returns the issues of the best-matching branch of a union, by discriminator or shape. */
@@ -135,9 +137,9 @@ function flattenIssues(issues: readonly Issue[]): Issue[] {
  */
 function listAnyOfMissing(branches: readonly Issue[][]): Issue[] {
   const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
-  const own = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
-  const [first, ...others] = new Set(own.flat());
-  if (others.length === 0 || own.some((keys) => keys.length !== 1)) return branches[0]!;
+  const ownKeys = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
+  const [first, ...others] = new Set(ownKeys.flat());
+  if (others.length === 0 || ownKeys.some((keys) => keys.length !== 1)) return branches[0]!;
   const message = `${others.map((key) => `or ${String(key)}`).join(' ')} is required`;
   return branches[0]!.map((issue) =>
     isMissing(issue) && issue.path[0] === first

@@ -39,7 +39,8 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   const scale = 1 / Math.sqrt(periods);
   const root = metric.form === 'factor' ? metric.loadings : factoriseSemidefinite(metric.matrix, n).lower;
   const inner = metric.form === 'factor' ? metric.factors : n;
-  const own = metric.form === 'factor' ? metric.specific.map((value) => Math.sqrt(Math.max(value, 0))) : null;
+  const specificDeviations =
+    metric.form === 'factor' ? metric.specific.map((value) => Math.sqrt(Math.max(value, 0))) : null;
   return {
     draw(random, count, degrees) {
       const out = new Float64Array(count * n);
@@ -52,11 +53,12 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   function drawInto(random: CounterRandom, degrees: number | null, out: Float64Array): void {
     const count = out.length / n;
     const common = new Float64Array(count * inner);
-    const specific = own === null ? null : new Float64Array(count * n);
+    const specific = specificDeviations === null ? null : new Float64Array(count * n);
     const lengths = new Float64Array(count).fill(scale);
     for (let t = 0; t < count; t++) {
       for (let f = 0; f < inner; f++) common[t * inner + f] = random.normal();
-      if (specific !== null) for (let i = 0; i < n; i++) specific[t * n + i] = own![i]! * random.normal();
+      if (specific !== null)
+        for (let i = 0; i < n; i++) specific[t * n + i] = specificDeviations![i]! * random.normal();
       if (degrees !== null) lengths[t] = scale * Math.sqrt((degrees - 2) / drawChiSquare(random, degrees));
     }
     if (inner > 0) algebra.gemm({ rows: count, inner, columns: n, transposeB: true }, common, root, out);

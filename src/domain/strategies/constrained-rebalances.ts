@@ -55,16 +55,17 @@ export function constrainRebalances({
   tick,
 }: ConstrainInput): ConstrainedRebalances {
   const constrained = createConstrainedDocument(document, rows);
-  const createSolver = (seen: Composer, leftSolverMemory: SolverMemory | null): DerivedSolver =>
-    createDerivedSolver({ document: constrained, composer: seen, engine, memory: leftSolverMemory });
+  const createSolver = (visibleComposer: Composer, leftSolverMemory: SolverMemory | null): DerivedSolver =>
+    createDerivedSolver({ document: constrained, composer: visibleComposer, engine, memory: leftSolverMemory });
   let [seenLast, solver] = [composer, createSolver(composer, memory)];
   const solved: Composition[] = [];
   const findings: Finding[] = [];
   let latest = memory?.solved ?? null;
   rebalances.forEach((rebalance, i) => {
     tick?.(i / rebalances.length);
-    const { composer: seen, session } = composer.seatOf(document.id, rebalance.decision);
-    if (seen !== seenLast) [seenLast, solver] = [seen, createSolver(seen, solver.memory())];
+    const { composer: visibleComposer, session } = composer.seatOf(document.id, rebalance.decision);
+    if (visibleComposer !== seenLast)
+      [seenLast, solver] = [visibleComposer, createSolver(visibleComposer, solver.memory())];
     const outgoing = latest && { ...latest, effective: rebalance.session };
     const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
     if (solve.outcome.kind !== 'solved') {
@@ -78,7 +79,7 @@ export function constrainRebalances({
     }
     const solvedWeights = listHeldWeights(solve);
     latest = { session: rebalance.session, ...solvedWeights };
-    const reports = listFindings(solve, seen.market(document.id)).map((finding) => ({
+    const reports = listFindings(solve, visibleComposer.market(document.id)).map((finding) => ({
       ...finding,
       path: CONSTRAINTS_PATH,
     }));

@@ -105,8 +105,8 @@ export function createFoldStudy({
   const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
   const leftTrim = computeTrim(folds, all);
-  const kept = leftTrim.before + leftTrim.after + SAMPLE_RETURNS_MIN;
-  if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
+  const returnsMin = leftTrim.before + leftTrim.after + SAMPLE_RETURNS_MIN;
+  if (length < returnsMin) return { kind: 'short', observations: all, needed: returnsMin * folds.groups };
   const from = all - length * folds.groups;
   const figures = createTrialFigures(trials, { groups: folds.groups, length, left: leftTrim });
   return {

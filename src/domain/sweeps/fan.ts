@@ -31,14 +31,14 @@ export interface FanCollector {
 /** Creates an empty fan. @param days common days of all variants, ascending @param first variant ranked first */
 export function createFan(variants: readonly number[], days: Int32Array, first: number): FanCollector {
   const places = spreadEvenly(days.length, FAN_DATES_MAX);
-  const wanted = new Set([
+  const wantedVariants = new Set([
     ...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((position) => variants[position]!),
     first,
   ]);
   const curves: Float64Array[] = [];
   let best: Float64Array | null = null;
   return {
-    wanted,
+    wanted: wantedVariants,
     add(variant, returns) {
       const curve = computeCurve(returns, places);
       curves.push(curve);

@@ -19,10 +19,10 @@ export interface MapTerms {
 export function createMapTerms(variation: Variation, rankBy: RankingName): MapTerms {
   const values = new Map<string, Map<string, unknown>>();
   const add = (pointer: string, value: unknown): void => {
-    const known = values.get(pointer) ?? new Map<string, unknown>();
+    const valueByText = values.get(pointer) ?? new Map<string, unknown>();
     const text = toCanonicalJson(value);
-    known.set(text, known.get(text) ?? value);
-    values.set(pointer, known);
+    valueByText.set(text, valueByText.get(text) ?? value);
+    values.set(pointer, valueByText);
   };
   for (const patch of variation.patches ?? [])
     for (const [pointer, value] of Object.entries(patch)) add(pointer, value);

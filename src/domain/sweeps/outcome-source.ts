@@ -7,8 +7,8 @@ import type { VariantOutcome, VariantRun } from './run-variants.js';
 export interface OutcomeSource {
   /** Number of variants. */
   readonly count: number;
-  /** Calls a function with each outcome once. @param wanted requested variants. Default: all. */
-  visit(call: (variant: number, outcome: VariantOutcome) => void, wanted?: ReadonlySet<number>): void;
+  /** Calls a function with each outcome once. @param variants requested variants. Default: all. */
+  visit(call: (variant: number, outcome: VariantOutcome) => void, variants?: ReadonlySet<number>): void;
   /** Returns a key of a run: two runs have equal keys if and only if their dates and levels are equal. */
   keyOf(run: VariantRun): string;
 }

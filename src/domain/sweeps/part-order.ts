@@ -15,8 +15,9 @@ export interface SweepParts {
  */
 export function orderSweepParts(variation: Variation): SweepParts {
   const { count, positions } = divideEvenly(countVariants(variation));
-  const at = variation.patches === null ? createGridOrder(variation.grid ?? {}) : createListOrder(variation.patches);
-  return { count, variants: (part) => positions(part).map(at) };
+  const createVariant =
+    variation.patches === null ? createGridOrder(variation.grid ?? {}) : createListOrder(variation.patches);
+  return { count, variants: (part) => positions(part).map(createVariant) };
 }
 
 const isOfDocument = (pointer: string): boolean => pointer.startsWith('/document/');

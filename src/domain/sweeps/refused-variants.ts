@@ -35,8 +35,8 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
       for (const finding of findings) {
         refusals.add(variant);
         const key = JSON.stringify([finding.code, finding.path, finding.message]);
-        const known = shared.get(key);
-        if (known !== undefined) known.variants.push(variant);
+        const sharedEntry = shared.get(key);
+        if (sharedEntry !== undefined) sharedEntry.variants.push(variant);
         else if (shared.size < FINDINGS_MAX) shared.set(key, { finding, variants: [variant] });
         else unlisted++;
       }

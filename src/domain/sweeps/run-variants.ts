@@ -51,14 +51,14 @@ export interface VariantsInput {
 export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report, room = createSparseMemory() } = input;
   const outcomes: VariantOutcome[] = [];
-  let done = 0;
+  let completedCount = 0;
   for (const group of groupByDefinition(variants)) {
     const isSparse = group.every((position) => variants[position]!.strategy === null);
     let first: ComputedRun | undefined;
     let before: ComputedRun | undefined;
     try {
       for (const position of group) {
-        const reportVariant = (fraction: number): void => report((done + fraction) / variants.length);
+        const reportVariant = (fraction: number): void => report((completedCount + fraction) / variants.length);
         const run = computeValue(input, {
           variant: variants[position]!,
           before,
@@ -68,7 +68,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
         outcomes[position] = run.outcome;
         before = run.computed ?? before;
         first ??= before;
-        done++;
+        completedCount++;
       }
       if (first !== undefined) room.giveBack(first.index.book, first.from);
     } finally {

@@ -189,10 +189,10 @@ function computeOutOfSample(
   const trialOf = new Map(trials.map((variant, trial) => [variant, trial]));
   const collector = first === null || observations === 0 ? null : createFan(trials, days, first);
   let visited = 0;
-  const visit = (call: (trial: number, returns: Float64Array) => void, wanted: ReadonlySet<number>): void =>
+  const visit = (call: (trial: number, returns: Float64Array) => void, chosenTrials: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
       if (outcome.kind === 'run') call(trialOf.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
-    }, wanted);
+    }, chosenTrials);
   const isStudied = estimate !== undefined || study?.kind === 'study';
   visit(
     (trial, returns) => {
@@ -208,32 +208,32 @@ function computeOutOfSample(
   const fan = collector?.end() ?? null;
   const result = estimate?.end(engine) ?? null;
   if (study?.kind !== 'study') return { overfitting: result, folds: study, fan };
-  const chosen = study.end({
-    rowsOf(wanted) {
+  const studyResult = study.end({
+    rowsOf(chosenTrials) {
       const rows = new Map<number, Float64Array>();
-      visit((trial, returns) => rows.set(trial, returns), new Set(Array.from(wanted, (trial) => trials[trial]!)));
+      visit((trial, returns) => rows.set(trial, returns), new Set(Array.from(chosenTrials, (trial) => trials[trial]!)));
       return rows;
     },
     tick: (fraction) => tick?.(VALUE_SHARE + (1 - VALUE_SHARE) * fraction),
   });
-  const choices = chosen.choices.map((foldChoice) => ({ ...foldChoice, trial: trials[foldChoice.trial]! }));
-  return { overfitting: result, folds: { ...chosen, choices }, fan };
+  const choices = studyResult.choices.map((foldChoice) => ({ ...foldChoice, trial: trials[foldChoice.trial]! }));
+  return { overfitting: result, folds: { ...studyResult, choices }, fan };
 }
 
 /** Returns the common days of two runs, ascending. */
 function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
   if (isEqual(days, others)) return days;
-  const known = new Set(others);
-  return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
+  const otherDays = new Set(others);
+  return days.every((day) => otherDays.has(day)) ? days : days.filter((day) => otherDays.has(day));
 }
 
 /** Returns the returns between some days of a run. */
-function computeReturnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
-  const returns = new Float64Array(Math.max(0, wanted.length - 1));
+function computeReturnsOn({ days, level }: VariantRun, commonDays: Int32Array): Float64Array {
+  const returns = new Float64Array(Math.max(0, commonDays.length - 1));
   let position = 0;
   let before = Number.NaN;
-  for (let i = 0; i < wanted.length; i++) {
-    while (days[position] !== wanted[i]) position++;
+  for (let i = 0; i < commonDays.length; i++) {
+    while (days[position] !== commonDays[i]) position++;
     const value = level[position]!;
     // A level of zero remains zero.
     if (i > 0) returns[i - 1] = before === 0 ? 0 : value / before - 1;

@@ -46,9 +46,9 @@ function listSingleChanges(grid: NonNullable<Variation['grid']>): number[] {
   const changes = Object.values(grid)
     .reverse()
     .flatMap(({ length }) => {
-      const own = stride;
+      const stepLength = stride;
       stride *= length;
-      return Array.from({ length: length - 1 }, (_, i) => (i + 1) * own);
+      return Array.from({ length: length - 1 }, (_, i) => (i + 1) * stepLength);
     });
   return [0, ...changes].toSorted((a, b) => a - b);
 }
@@ -95,14 +95,14 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckBasis):
   if (variant === undefined) return { variant, findings };
   const { document } = variant;
   const reached = listReached(documents, document);
-  const own = Object.values(reached);
+  const reachedDocuments = Object.values(reached);
   const errors = [
-    ...own.flatMap((one) =>
+    ...reachedDocuments.flatMap((one) =>
       listReferences(one)
         .filter((id) => reached[id] === undefined)
         .map(reportUnreached),
     ),
-    ...[...listUsedModels(own).keys()].filter((id) => !models.has(id)).map(reportUnreached),
+    ...[...listUsedModels(reachedDocuments).keys()].filter((id) => !models.has(id)).map(reportUnreached),
   ];
   if (errors.length === 0) errors.push(...findLackingVariantData(document, reached, ground));
   return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };

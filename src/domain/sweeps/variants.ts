@@ -31,12 +31,12 @@ export function createPatch({ grid, patches }: Variation, variant: number): Patc
   if (patches !== null) return patches[variant]!;
   let rest = variant;
   const members = Object.entries(grid ?? {}).reverse();
-  const chosen = members.map(([pointer, values]) => {
+  const chosenMembers = members.map(([pointer, values]) => {
     const value = values[rest % values.length];
     rest = Math.floor(rest / values.length);
     return [pointer, value] as const;
   });
-  return Object.fromEntries(chosen.reverse());
+  return Object.fromEntries(chosenMembers.reverse());
 }
 
 /** Returns the patches of a sweep in order. */
@@ -173,14 +173,14 @@ interface Setting {
 const PARTS = ['document', 'request', 'strategy'];
 
 function applySetting(parts: Record<string, unknown>, { text, value, path }: Setting): Finding[] {
-  const at = text.startsWith('/') ? `${path}${text}` : path;
+  const issuePath = text.startsWith('/') ? `${path}${text}` : path;
   const pointer = parsePointer(text);
   if (pointer === undefined || pointer.length < 2 || !PARTS.includes(pointer[0]!)) {
     return [
       {
         severity: 'error',
         code: 'UNKNOWN_FIELD_NAME',
-        path: at,
+        path: issuePath,
         message: `"${text}" is not a JSON pointer below /document, /request or /strategy.`,
         ...keepSmallValue(text),
       },
@@ -192,7 +192,7 @@ function applySetting(parts: Record<string, unknown>, { text, value, path }: Set
     {
       severity: 'error',
       code: 'UNKNOWN_FIELD_NAME',
-      path: at,
+      path: issuePath,
       message: `${text} does not exist: the base has no value at ${unreachable.at}.`,
       ...keepSmallValue(text),
     },

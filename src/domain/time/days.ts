@@ -46,9 +46,9 @@ export interface CivilDate {
 
 /** Returns the day of a civil date. A day beyond the end of its month is in the next month. */
 export function toDay({ year, month, day }: CivilDate): Day {
-  const own = month <= 2 ? year - 1 : year;
-  const era = Math.floor(own / 400);
-  const yearOfEra = own - era * 400;
+  const shiftedYear = month <= 2 ? year - 1 : year;
+  const era = Math.floor(shiftedYear / 400);
+  const yearOfEra = shiftedYear - era * 400;
   const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
   return (
     era * DAYS_PER_ERA +

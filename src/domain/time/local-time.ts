@@ -63,8 +63,8 @@ const CLOCKS_MAX = 1000;
 const clocksByZone = new Map<string, Intl.DateTimeFormat>();
 
 function findClock(zone: string): Intl.DateTimeFormat {
-  const known = clocksByZone.get(zone);
-  if (known !== undefined) return known;
+  const cachedClock = clocksByZone.get(zone);
+  if (cachedClock !== undefined) return cachedClock;
   const clock = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
     hourCycle: 'h23',

@@ -25,17 +25,17 @@ export function createSha256(): Sha256 {
 
   function update(bytes: Uint8Array): void {
     length += bytes.length;
-    let at = 0;
+    let offset = 0;
     if (filled > 0) {
-      at = Math.min(BLOCK - filled, bytes.length);
-      rest.set(bytes.subarray(0, at), filled);
-      filled += at;
+      offset = Math.min(BLOCK - filled, bytes.length);
+      rest.set(bytes.subarray(0, offset), filled);
+      filled += offset;
       if (filled < BLOCK) return;
       compress(state, schedule, rest, 0);
     }
-    for (; at + BLOCK <= bytes.length; at += BLOCK) compress(state, schedule, bytes, at);
-    rest.set(bytes.subarray(at), 0);
-    filled = bytes.length - at;
+    for (; offset + BLOCK <= bytes.length; offset += BLOCK) compress(state, schedule, bytes, offset);
+    rest.set(bytes.subarray(offset), 0);
+    filled = bytes.length - offset;
   }
 
   return {
@@ -57,9 +57,9 @@ export function createSha256(): Sha256 {
 }
 
 /** Adds one block to the state. */
-function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, at: number): void {
-  for (let i = 0; i < 16; i++, at += 4)
-    w[i] = (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, offset: number): void {
+  for (let i = 0; i < 16; i++, offset += 4)
+    w[i] = (bytes[offset]! << 24) | (bytes[offset + 1]! << 16) | (bytes[offset + 2]! << 8) | bytes[offset + 3]!;
   for (let i = 16; i < WORDS; i++) {
     const [x, y] = [w[i - 15]!, w[i - 2]!];
     const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);

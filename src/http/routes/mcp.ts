@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { callOnce } from '#base/once.js';
-import { findCurrentSpan, traceParentOf } from '#base/tracing/spans.js';
+import { findCurrentSpan, formatTraceParent } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
@@ -127,7 +127,7 @@ function createClient(
 ): McpClient {
   const names: readonly string[] = query.tools ?? DEFAULT_TOOLSETS;
   const span = findCurrentSpan();
-  const traceParent = span === undefined ? header('traceparent') : traceParentOf(span);
+  const traceParent = span === undefined ? header('traceparent') : formatTraceParent(span);
   const requestId = header('x-request-id');
   const inherited = {
     ...(requestId !== undefined && { 'x-request-id': requestId }),

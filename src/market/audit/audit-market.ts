@@ -31,7 +31,7 @@ export function auditMarket(
   adjustment: Adjustment,
   onProgress: (fraction: number) => void,
 ): MarketAudit {
-  const held = [...content.fields.keys()];
+  const fieldNames = [...content.fields.keys()];
   const { fields } = content;
   const panels: AuditPanels = {
     adjustment,
@@ -42,7 +42,7 @@ export function auditMarket(
   };
   const doubts: DataWarning[] = [];
   for (const history of listSecurityHistories(content, adjustment)) {
-    doubts.push(...findDoubtfulPrices(history, held, panels), ...findDoubtfulBars(history, content));
+    doubts.push(...findDoubtfulPrices(history, fieldNames, panels), ...findDoubtfulBars(history, content));
     // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.
     if (adjustment !== 'total') doubts.push(...findDoubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);

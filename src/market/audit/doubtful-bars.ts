@@ -22,9 +22,9 @@ function* listRepeatedBars(
   const compared = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].flatMap((name) => fields.get(name) ?? []);
   if (volume === undefined || compared.length < 3) return;
   for (let b = 1; b < rows.length; b++) {
-    const now = rows[b]! * width + position;
+    const cell = rows[b]! * width + position;
     const before = rows[b - 1]! * width + position;
-    if (!(volume[now]! > 0) || compared.some((panel) => panel[now] !== panel[before])) continue;
+    if (!(volume[cell]! > 0) || compared.some((panel) => panel[cell] !== panel[before])) continue;
     const date = formatDay(days[b]!);
     yield {
       id: `duplicate_bar ${identifier} ${date}`,
@@ -32,8 +32,8 @@ function* listRepeatedBars(
       identifier,
       date,
       confidence: 0.9,
-      message: `The bar repeats that of ${formatDay(days[b - 1]!)}, including its volume of ${volume[now]}.`,
-      evidence: { volume: volume[now]!, same_as: formatDay(days[b - 1]!) },
+      message: `The bar repeats that of ${formatDay(days[b - 1]!)}, including its volume of ${volume[cell]}.`,
+      evidence: { volume: volume[cell]!, same_as: formatDay(days[b - 1]!) },
       repair: { kind: 'remove_values', identifier, from: date, to: date, columns: [...fields.keys()] },
     };
   }

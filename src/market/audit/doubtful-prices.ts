@@ -34,11 +34,11 @@ const BAR_FIELDS = [...PRICES, 'VOLUME'];
 /** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
 export function* findDoubtfulPrices(
   history: SecurityHistory,
-  held: readonly string[],
+  fieldNames: readonly string[],
   panels: AuditPanels,
 ): Generator<DataWarning> {
   const { close, sigma } = history;
-  const columns = PRICES.filter((name) => held.includes(name));
+  const columns = PRICES.filter((name) => fieldNames.includes(name));
   const growths = explainGrowths(history, panels);
   const structural = listStructuralBars(history);
   for (let b = 1; b < close.length; b++) {
@@ -48,7 +48,7 @@ export function* findDoubtfulPrices(
     if (isUnusual) {
       const back = findReturnBar(history, b);
       if (back !== undefined) {
-        yield print(history, b, back, held);
+        yield print(history, b, back, fieldNames);
         b = back;
         continue;
       }
@@ -59,7 +59,7 @@ export function* findDoubtfulPrices(
       }
     }
     const split = findMissedSplit(history, b, growths, panels);
-    if (split !== undefined) yield claim(history, b, split, { held, panels });
+    if (split !== undefined) yield claim(history, b, split, { fieldNames, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
 }
@@ -102,7 +102,7 @@ function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): nu
 }
 
 /** Describes a print that is wrong for some bars and then correct again. */
-function print(history: SecurityHistory, b: number, back: number, held: readonly string[]): DataWarning {
+function print(history: SecurityHistory, b: number, back: number, fieldNames: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [formatBarDay(history, b), formatBarDay(history, back - 1)];
   const factor = findNearestFactor(UNIT_FACTORS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
@@ -129,9 +129,16 @@ function print(history: SecurityHistory, b: number, back: number, held: readonly
             identifier,
             from: date,
             to,
-            columns: BAR_FIELDS.filter((name) => held.includes(name)),
+            columns: BAR_FIELDS.filter((name) => fieldNames.includes(name)),
           }
-        : { kind: 'scale', identifier, from: date, to, columns: PRICES.filter((name) => held.includes(name)), factor },
+        : {
+            kind: 'scale',
+            identifier,
+            from: date,
+            to,
+            columns: PRICES.filter((name) => fieldNames.includes(name)),
+            factor,
+          },
   };
 }
 
@@ -171,7 +178,7 @@ function claim(
   history: SecurityHistory,
   b: number,
   split: SplitReading,
-  { held, panels }: { readonly held: readonly string[]; readonly panels: AuditPanels },
+  { fieldNames, panels }: { readonly fieldNames: readonly string[]; readonly panels: AuditPanels },
 ): DataWarning {
   const { identifier, close, returns } = history;
   const date = formatBarDay(history, b);
@@ -204,7 +211,7 @@ function claim(
       ...(volumeRatio === null ? {} : { volume_over_usual: volumeRatio }),
     },
     repair: isAdjusted
-      ? createRestatement(history, b, split, held)
+      ? createRestatement(history, b, split, fieldNames)
       : elsewhere === undefined
         ? createActionRepair(history, b, ratio)
         : { kind: 'replace_action', action: createRow(elsewhere.action), value: elsewhere.action.value, ex_date: date },
@@ -236,7 +243,7 @@ function createRestatement(
   history: SecurityHistory,
   b: number,
   { ratio, stepsVolume, stepsShares }: SplitReading,
-  held: readonly string[],
+  fieldNames: readonly string[],
 ): Repair {
   const counts = [...(stepsVolume ? ['VOLUME'] : []), ...(stepsShares ? ['SHARES_OUTSTANDING'] : [])];
   return {
@@ -244,7 +251,7 @@ function createRestatement(
     identifier: history.identifier,
     from: formatBarDay(history, 0),
     to: formatBarDay(history, b - 1),
-    columns: PRICES.filter((name) => held.includes(name)),
+    columns: PRICES.filter((name) => fieldNames.includes(name)),
     factor: 1 / ratio,
     ...(counts.length === 0 ? {} : { inverse_columns: counts }),
   };

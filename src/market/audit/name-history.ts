@@ -81,13 +81,13 @@ export function* listSecurityHistories(
     const rows = result.slice(0, bars);
     const days = rows.map((t) => dates[t]!);
     const close = prices.slice(0, bars);
-    const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({
+    const actionsOnBars = (actions.get(identifiers[position]!) ?? []).map((action) => ({
       bar: findFirstAtLeast(days, action.exDay),
       action,
     }));
     const splits =
       adjustment === 'none'
-        ? placed.filter(({ bar, action }) => RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
+        ? actionsOnBars.filter(({ bar, action }) => RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
         : [];
     const misdated = new Set<DatedAction>(splits.filter((split) => isMisdated(close, split, splits)));
     const returns = computeReturns(
@@ -102,7 +102,7 @@ export function* listSecurityHistories(
       close,
       returns,
       sigma: computeSigma(returns),
-      actions: placed,
+      actions: actionsOnBars,
       misdated,
     };
   }

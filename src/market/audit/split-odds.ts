@@ -209,10 +209,10 @@ function hasShareStep(
   if (shares === undefined) return false;
   let before = Number.NaN;
   for (const t of rows.subarray(Math.max(0, bar - SHARES_BARS), bar + SHARES_BARS)) {
-    const now = shares[t * width + position]!;
-    if (Number.isNaN(now)) continue;
-    if (Math.abs(now / before / ratio - 1) < SHARES_TOLERANCE) return true;
-    before = now;
+    const shareCount = shares[t * width + position]!;
+    if (Number.isNaN(shareCount)) continue;
+    if (Math.abs(shareCount / before / ratio - 1) < SHARES_TOLERANCE) return true;
+    before = shareCount;
   }
   return false;
 }

@@ -116,8 +116,12 @@ interface ColumnLocation {
 }
 
 /** Creates a reader of the election terms in the current row. */
-function createElectionReader(at: (name: string) => ColumnLocation, problems: Problems) {
-  const [ratioAt, dateAt, defaultAt] = [at('scrip_ratio'), at('election_date'), at('election_default')];
+function createElectionReader(locateColumn: (name: string) => ColumnLocation, problems: Problems) {
+  const [ratioAt, dateAt, defaultAt] = [
+    locateColumn('scrip_ratio'),
+    locateColumn('election_date'),
+    locateColumn('election_default'),
+  ];
   return (type: ActionType, cells: readonly (Cell | undefined)[]): ElectionTerms | undefined => {
     const findCell = ({ column, path }: ColumnLocation) => ({ cell: cells[column], path });
     const read = { ratio: findCell(ratioAt), date: findCell(dateAt), byDefault: findCell(defaultAt) };

@@ -17,7 +17,7 @@ export interface ChangedHistories {
   /** Securities whose stored bars differ, and new securities that have bars on stored days. */
   readonly changed: ReadonlyMap<string, ChangedBars>;
   /** Changed securities that already have stored bars. */
-  readonly held: ReadonlySet<string>;
+  readonly storedIdentifiers: ReadonlySet<string>;
   /** Number of bars on stored days after the last stored bar of their security. */
   readonly late: ReadonlyMap<string, number>;
 }
@@ -73,7 +73,7 @@ export function findChangedHistories(
     }
   }
   for (const { first } of changed.values()) first.splice(DIFFERENCES_MAX);
-  return { changed, held: heldNames, late };
+  return { changed, storedIdentifiers: heldNames, late };
 }
 
 interface Column {
@@ -97,11 +97,11 @@ interface Field {
 function alignVersions(heldPanels: Panels, fresh: Panels) {
   const [before, after] = [heldPanels.identifiers.length, fresh.identifiers.length];
   const place = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));
-  const own = new Set(heldPanels.identifiers);
+  const storedIdentifiers = new Set(heldPanels.identifiers);
   const columns: Column[] = [
     ...heldPanels.identifiers.map((identifier, n) => ({ identifier, from: n, to: place.get(identifier) ?? -1, n })),
     ...fresh.identifiers.flatMap((identifier, to) =>
-      own.has(identifier) ? [] : [{ identifier, from: -1, to, n: -1 }],
+      storedIdentifiers.has(identifier) ? [] : [{ identifier, from: -1, to, n: -1 }],
     ),
   ];
   const lastDay = heldPanels.dates.at(-1)!;

@@ -24,7 +24,7 @@ export interface CachedDigests {
   /** Digests of the blocks of the first days, of a content with the same identifiers and fields. */
   readonly blocks?: CachedBlockDigests;
   /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
-  readonly made?: ComputedBlocks | undefined;
+  readonly computedBlocks?: ComputedBlocks | undefined;
   /** Digest of identical tables. */
   readonly tables?: Uint8Array;
   /** Digests of identical tables for the blocks of the first days, of a content that begins with the same days. */
@@ -51,13 +51,14 @@ export async function digestContent(
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
   const digestOf = createBlockDigests(content);
-  const result = cachedDigests.made?.fields === fields ? cachedDigests.made.digests : undefined;
+  const result = cachedDigests.computedBlocks?.fields === fields ? cachedDigests.computedBlocks.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
-  const whole = cachedDigests.blocks === undefined ? 0 : Math.floor(cachedDigests.blocks.days / BLOCK_DAYS); // the last block may have gained days
-  if (cachedDigests.blocks !== undefined) blocks.set(cachedDigests.blocks.digests.subarray(0, whole * DIGEST_BYTES));
+  const wholeBlocks = cachedDigests.blocks === undefined ? 0 : Math.floor(cachedDigests.blocks.days / BLOCK_DAYS); // the last block may have gained days
+  if (cachedDigests.blocks !== undefined)
+    blocks.set(cachedDigests.blocks.digests.subarray(0, wholeBlocks * DIGEST_BYTES));
   const blockBytes = BLOCK_DAYS * identifiers.length * names.length * Float64Array.BYTES_PER_ELEMENT;
   let hashed = 0;
-  for (let block = whole; block * DIGEST_BYTES < blocks.length; block++) {
+  for (let block = wholeBlocks; block * DIGEST_BYTES < blocks.length; block++) {
     const digest = result?.get(block);
     blocks.set(digest ?? digestOf(block), block * DIGEST_BYTES);
     if (digest === undefined) hashed += blockBytes;

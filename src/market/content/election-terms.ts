@@ -81,8 +81,8 @@ function readDefault(
   const text = readText(cell);
   if (text === null) return null;
   const accepted = ELECTIONS.get(type);
-  const known = accepted?.find((name) => name === text);
-  if (known !== undefined) return known;
+  const acceptedName = accepted?.find((name) => name === text);
+  if (acceptedName !== undefined) return acceptedName;
   const message =
     accepted === undefined
       ? formatElectionError(type)

@@ -13,7 +13,7 @@ export interface GrowingDigests extends Required<DayFollower> {
    * Returns the digests of blocks completed since the last `begin`, as far as available; undefined before the first
    * `begin`.
    */
-  made(): Promise<ComputedBlocks | undefined>;
+  awaitBlocks(): Promise<ComputedBlocks | undefined>;
   /** Ends the thread. */
   end(): Promise<void>;
 }
@@ -70,14 +70,14 @@ export function createGrowingDigests(): GrowingDigests {
         }
       }
     },
-    async made() {
+    async awaitBlocks() {
       if (awaited > 0) await new Promise<void>((resolve) => (onSettled = resolve));
       return computedBlocks;
     },
     async end() {
-      const ended = thread;
+      const endedThread = thread;
       thread = undefined;
-      await ended?.terminate();
+      await endedThread?.terminate();
     },
   };
 }

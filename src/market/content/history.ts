@@ -29,15 +29,15 @@ export function computeHistoryDigests(
 ): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
   if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
-  const whole = cachedBlockDigests === undefined ? 0 : Math.floor(cachedBlockDigests.days / BLOCK_DAYS); // the last block may have gained days
-  const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
+  const wholeBlocks = cachedBlockDigests === undefined ? 0 : Math.floor(cachedBlockDigests.days / BLOCK_DAYS); // the last block may have gained days
+  const after = wholeBlocks === 0 ? -Infinity : dates[wholeBlocks * BLOCK_DAYS - 1]!;
   const ends = Int32Array.from(
     { length: blocks },
     (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!,
   );
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
   for (const { day, text } of iterateFacts(tables, {
-    after: whole === 0 ? undefined : after,
+    after: wholeBlocks === 0 ? undefined : after,
     to: ends.at(-1) ?? -Infinity,
   }))
     hashes[findFirstAtLeast(ends, day)]!.update(text);
@@ -46,7 +46,7 @@ export function computeHistoryDigests(
   );
   const digests = new Uint8Array(blocks * DIGEST_BYTES);
   hashes.forEach((hash, block) => digests.set(hash.digest(), block * DIGEST_BYTES));
-  if (cachedBlockDigests !== undefined) digests.set(cachedBlockDigests.digests.subarray(0, whole * DIGEST_BYTES));
+  if (cachedBlockDigests !== undefined) digests.set(cachedBlockDigests.digests.subarray(0, wholeBlocks * DIGEST_BYTES));
   return digests;
 }
 

@@ -28,8 +28,8 @@ export function createIdentifierCodes(problems: Problems): IdentifierCodes {
     { label, written, identifierColumn }: IdentifierFile,
     row: number,
   ): number | undefined {
-    const known = text === null ? undefined : codes.get(text);
-    if (known !== undefined) return known;
+    const existingCode = text === null ? undefined : codes.get(text);
+    if (existingCode !== undefined) return existingCode;
     const path = formatCellPath(label, row, written[identifierColumn]!);
     if (text === null || !isAssetIdentifier(text)) {
       problems.error(describeBadIdentifier(path, text));

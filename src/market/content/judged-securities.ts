@@ -53,19 +53,19 @@ export interface JudgeOptions {
  * @cost one pass over the cells of both if all bars were delivered, and a comparison of the actions
  */
 export function judgeSecurities(
-  held: MarketContent,
+  storedContent: MarketContent,
   fresh: Panels,
   actions: readonly CorporateAction[],
   options: JudgeOptions,
 ): SecurityJudgement {
   const until = options.until ?? Infinity;
-  const lastOf = findLastDays(held);
+  const lastOf = findLastDays(storedContent);
   const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
-  const bars = options.isWhole ? findChangedHistories(held, fresh, lastOf, until) : nothing;
-  const lists = listActions(held, actions, { lastOf, dividendErrors: options.dividendErrors });
+  const bars = options.isWhole ? findChangedHistories(storedContent, fresh, lastOf, until) : nothing;
+  const lists = listActions(storedContent, actions, { lastOf, dividendErrors: options.dividendErrors });
   const restated = new Map<string, SplitRestatement>();
   for (const [identifier, counts] of bars.changed) {
-    const split = findRestatement(identifier, counts, { held, fresh, lastOf, lists, options });
+    const split = findRestatement(identifier, counts, { storedContent, fresh, lastOf, lists, options });
     if (split !== undefined) restated.set(identifier, split);
   }
   const rejected = new Map<string, Rejection>();
@@ -77,7 +77,7 @@ export function judgeSecurities(
       identifier,
       bars: barCounts,
       actions: counts,
-      heldBack: countLaterBars(identifier, { held, fresh, lastOf, until }),
+      heldBack: countLaterBars(identifier, { storedContent, fresh, lastOf, until }),
       first: [...firstBars, ...first].slice(0, DIFFERENCES_MAX),
     });
   }
@@ -96,7 +96,10 @@ interface ChangedActions {
 
 interface ActionLists {
   /** Returns the actions of a security in both versions, as in the source. */
-  of(identifier: string): { readonly held: readonly CorporateAction[]; readonly fresh: readonly CorporateAction[] };
+  selectActions(identifier: string): {
+    readonly storedActions: readonly CorporateAction[];
+    readonly fresh: readonly CorporateAction[];
+  };
   /** Returns the maximum difference at which two amounts of a derived dividend count as equal. */
   errorOf(action: CorporateAction): number;
   /** Securities with changed actions in their history. */
@@ -109,26 +112,29 @@ interface ActionLists {
  * stored amount.
  */
 function listActions(
-  held: MarketContent,
+  storedContent: MarketContent,
   actions: readonly CorporateAction[],
   { lastOf, dividendErrors }: { readonly lastOf: Int32Array; readonly dividendErrors: readonly DividendError[] },
 ): ActionLists {
   const errors = new Map(dividendErrors.map(({ identifier, exDay, error }) => [`${identifier} ${exDay}`, error]));
   const computeError = ({ identifier, exDay, type }: CorporateAction): number =>
     type === 'DIVIDEND' ? (errors.get(`${identifier} ${exDay}`) ?? 0) : 0;
-  const [before, after] = [groupBySecurity(held.actions), groupBySecurity(actions)];
+  const [before, after] = [groupBySecurity(storedContent.actions), groupBySecurity(actions)];
   const settled = new Map<string, readonly CorporateAction[]>();
   const changed = new Map<string, ChangedActions>();
-  held.identifiers.forEach((identifier, n) => {
+  storedContent.identifiers.forEach((identifier, n) => {
     const [was, is] = [before.get(identifier) ?? [], after.get(identifier) ?? []];
-    if (actions === held.actions || isSameList(was, is)) return;
+    if (actions === storedContent.actions || isSameList(was, is)) return;
     const alike = is.map((action) => findStoredDividend(action, was, computeError(action)) ?? action);
     if (alike.some((action, i) => action !== is[i])) settled.set(identifier, alike);
-    const differences = findChanges(identifier, [was, alike], { held, lastDay: lastOf[n]! });
+    const differences = findChanges(identifier, [was, alike], { storedContent, lastDay: lastOf[n]! });
     if (differences !== undefined) changed.set(identifier, differences);
   });
   return {
-    of: (identifier) => ({ held: before.get(identifier) ?? [], fresh: after.get(identifier) ?? [] }),
+    selectActions: (identifier) => ({
+      storedActions: before.get(identifier) ?? [],
+      fresh: after.get(identifier) ?? [],
+    }),
     errorOf: computeError,
     changed,
     taken(rejected, restated) {
@@ -160,11 +166,11 @@ const isSameList = (one: readonly CorporateAction[], other: readonly CorporateAc
 /** Returns the stored dividend of a day whose amount differs by at most the rounding error. */
 function findStoredDividend(
   action: CorporateAction,
-  held: readonly CorporateAction[],
+  storedActions: readonly CorporateAction[],
   error: number,
 ): CorporateAction | undefined {
   if (error === 0) return undefined;
-  return held.find(
+  return storedActions.find(
     ({ type, exDay, value }) =>
       type === action.type && exDay === action.exDay && Math.abs(value - action.value) <= error,
   );
@@ -174,12 +180,12 @@ function findStoredDividend(
 function findChanges(
   identifier: string,
   [was, is]: readonly [readonly CorporateAction[], readonly CorporateAction[]],
-  { held, lastDay }: { readonly held: MarketContent; readonly lastDay: Day },
+  { storedContent, lastDay }: { readonly storedContent: MarketContent; readonly lastDay: Day },
 ): ChangedActions | undefined {
   const collectTableChanges = (isLiteral: boolean) =>
     compareTables(
-      { ...held, actions: was },
-      { ...held, actions: is },
+      { ...storedContent, actions: was },
+      { ...storedContent, actions: is },
       { identifiers: [identifier], lastDay, ...(isLiteral ? { isLiteral } : {}) },
     ).corporate_actions;
   const counts = collectTableChanges(false).history;
@@ -191,7 +197,7 @@ function findChanges(
 }
 
 interface Versions {
-  readonly held: MarketContent;
+  readonly storedContent: MarketContent;
   readonly fresh: Panels;
   readonly lastOf: Int32Array;
 }
@@ -204,19 +210,19 @@ function findRestatement(
   identifier: string,
   { added, removed }: RowCounts,
   {
-    held,
+    storedContent,
     fresh,
     lastOf,
     lists,
     options: { adjustment },
   }: Versions & { readonly lists: ActionLists; readonly options: JudgeOptions },
 ): SplitRestatement | undefined {
-  const [n, m] = [held.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
+  const [n, m] = [storedContent.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
   if (n < 0 || m < 0 || added + removed > 0) return undefined;
   const lastDay = lastOf[n]!;
-  const actions = lists.of(identifier);
+  const actions = lists.selectActions(identifier);
   const split = splitRestatement({
-    ...selectHistories({ held, fresh }, [n, m], lastDay),
+    ...selectHistories({ storedContent, fresh }, [n, m], lastDay),
     actions: actions.fresh,
     adjustment,
   });
@@ -226,41 +232,45 @@ function findRestatement(
 
 /** Returns the bars of a security in both versions, on the days of its history. */
 function selectHistories(
-  { held, fresh }: Pick<Versions, 'held' | 'fresh'>,
+  { storedContent, fresh }: Pick<Versions, 'storedContent' | 'fresh'>,
   [n, m]: readonly [number, number],
   lastDay: Day,
 ) {
-  const [width, freshWidth] = [held.identifiers.length, fresh.identifiers.length];
+  const [width, freshWidth] = [storedContent.identifiers.length, fresh.identifiers.length];
   const rowOf = new Map([...fresh.dates].map((day, t) => [day, t]));
-  const panels = [...held.fields.values()];
-  const rows = [...held.dates.keys()].filter((t) => held.dates[t]! <= lastDay && hasAnyValue(panels, t * width + n));
+  const panels = [...storedContent.fields.values()];
+  const rows = [...storedContent.dates.keys()].filter(
+    (t) => storedContent.dates[t]! <= lastDay && hasAnyValue(panels, t * width + n),
+  );
   const readFresh = (panel: Float64Array | undefined, t: number): number => {
-    const row = rowOf.get(held.dates[t]!);
+    const row = rowOf.get(storedContent.dates[t]!);
     return row === undefined ? Number.NaN : (panel?.[row * freshWidth + m] ?? Number.NaN);
   };
   const fields = new Map(
-    [...held.fields].map(([name, panel]) => {
+    [...storedContent.fields].map(([name, panel]) => {
       const other = fresh.fields.get(name);
       return [
         name,
-        { held: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => readFresh(other, t)) },
+        { stored: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => readFresh(other, t)) },
       ] as const;
     }),
   );
   const close = fresh.fields.get('CLOSE');
-  const at = fresh.dates.findIndex((day, t) => day > lastDay && close !== undefined && close[t * freshWidth + m]! > 0);
-  const next = at < 0 ? null : { day: fresh.dates[at]!, close: close![at * freshWidth + m]! };
-  return { days: rows.map((t) => held.dates[t]!), fields, next };
+  const nextRow = fresh.dates.findIndex(
+    (day, t) => day > lastDay && close !== undefined && close[t * freshWidth + m]! > 0,
+  );
+  const next = nextRow < 0 ? null : { day: fresh.dates[nextRow]!, close: close![nextRow * freshWidth + m]! };
+  return { days: rows.map((t) => storedContent.dates[t]!), fields, next };
 }
 
 /** Counts the bars of a source after the history of a security. */
 function countLaterBars(
   identifier: string,
-  { held, fresh, lastOf, until }: Versions & { readonly until: Day },
+  { storedContent, fresh, lastOf, until }: Versions & { readonly until: Day },
 ): number {
-  const [n, m] = [held.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
+  const [n, m] = [storedContent.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
   if (m < 0) return 0;
-  const after = n < 0 ? held.dates.at(-1)! : lastOf[n]!;
+  const after = n < 0 ? storedContent.dates.at(-1)! : lastOf[n]!;
   const panels = [...fresh.fields.values()];
   return fresh.dates.reduce(
     (count, day, t) =>

@@ -19,21 +19,21 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
   if (columns.length === identifiers.length) return [];
   const names = columns.map((column) => identifiers[column]!);
   const axes = hashAxes({ ...market, identifiers: names });
-  const whole = Math.floor(days / BLOCK_DAYS);
-  const blocks = new Uint8Array(whole * DIGEST_BYTES);
-  for (let block = 0; block < whole; block++) {
+  const wholeBlocks = Math.floor(days / BLOCK_DAYS);
+  const blocks = new Uint8Array(wholeBlocks * DIGEST_BYTES);
+  for (let block = 0; block < wholeBlocks; block++) {
     blocks.set(
       computeDigest(market, columns, { from: block * BLOCK_DAYS, to: (block + 1) * BLOCK_DAYS }),
       block * DIGEST_BYTES,
     );
     await setImmediate();
   }
-  const rest = computeDigest(market, columns, { from: whole * BLOCK_DAYS, to: days });
-  const held = new Set(names);
-  return [removeSecurities(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
-    const history = computeHistoryDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
+  const rest = computeDigest(market, columns, { from: wholeBlocks * BLOCK_DAYS, to: days });
+  const nameSet = new Set(names);
+  return [removeSecurities(market, new Set(identifiers.filter((name) => !nameSet.has(name)))), market].map((tables) => {
+    const history = computeHistoryDigests({ ...tables, dates: dates.subarray(0, wholeBlocks * BLOCK_DAYS) });
     const restHistory = computeHistoryDigest(tables, {
-      after: whole === 0 ? undefined : dates[whole * BLOCK_DAYS - 1]!,
+      after: wholeBlocks === 0 ? undefined : dates[wholeBlocks * BLOCK_DAYS - 1]!,
       to: day,
     });
     const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
@@ -59,15 +59,17 @@ function computeDigest(
   columns: readonly number[],
   { from, to }: { readonly from: number; readonly to: number },
 ): Uint8Array {
-  const [assets, kept] = [identifiers.length, columns.length];
-  const taken = [...fields].map(([name, panel]): [string, Float64Array] => {
-    const values = new Float64Array((to - from) * kept);
+  const [assets, selectedCount] = [identifiers.length, columns.length];
+  const selectedFields = [...fields].map(([name, panel]): [string, Float64Array] => {
+    const values = new Float64Array((to - from) * selectedCount);
     for (let t = from; t < to; t++)
-      for (let k = 0; k < kept; k++) values[(t - from) * kept + k] = panel[t * assets + columns[k]!]!;
+      for (let k = 0; k < selectedCount; k++) values[(t - from) * selectedCount + k] = panel[t * assets + columns[k]!]!;
     return [name, values];
   });
   const names = columns.map((column) => identifiers[column]!);
-  return createBlockDigests({ identifiers: names, dates: dates.subarray(from, to), fields: new Map(taken) })(0);
+  return createBlockDigests({ identifiers: names, dates: dates.subarray(from, to), fields: new Map(selectedFields) })(
+    0,
+  );
 }
 
 /** Returns the tables of a market without some securities. */

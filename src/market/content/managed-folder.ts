@@ -38,7 +38,7 @@ export interface ManagedFolders {
 
 export function createManagedFolders(root: string): ManagedFolders {
   /** Folders and drafts created before the sweep, which must not remove them: work may begin before the sweep ends. */
-  const own = new Set<string>();
+  const ownFolders = new Set<string>();
   let isSwept = false;
 
   async function discard(folder: string): Promise<void> {
@@ -55,7 +55,7 @@ export function createManagedFolders(root: string): ManagedFolders {
 
   async function make(folder: string, datasetId: string, fill: (draft: string) => Promise<void>): Promise<void> {
     const draft = join(root, `${DRAFT_PREFIX}${randomBytes(4).toString('hex')}`);
-    if (!isSwept) own.add(folder).add(draft);
+    if (!isSwept) ownFolders.add(folder).add(draft);
     try {
       await mkdir(draft, { recursive: true, mode: 0o700 });
       await writeFile(join(draft, MARKER_FILE), JSON.stringify({ format: 1, store_id: datasetId }), {
@@ -93,13 +93,13 @@ export function createManagedFolders(root: string): ManagedFolders {
     async sweep(named) {
       for (const name of await readdir(root).catch(() => [])) {
         const folder = join(root, name);
-        if (own.has(folder)) continue;
+        if (ownFolders.has(folder)) continue;
         if (name.startsWith(TRASH_PREFIX) || name.startsWith(DRAFT_PREFIX))
           await rm(folder, { recursive: true, force: true });
         else if (!named.has(folder) && (await readMarkedStore(folder)) !== undefined) await discard(folder);
       }
       isSwept = true;
-      own.clear();
+      ownFolders.clear();
     },
   };
 }

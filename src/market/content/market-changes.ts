@@ -25,9 +25,11 @@ export interface ComparedColumns {
 export function compareBars(
   before: Panels,
   after: Panels,
-  { columns: wanted, to = Infinity, lateTo = -Infinity }: ComparedColumns = {},
+  { columns: comparedColumns, to = Infinity, lateTo = -Infinity }: ComparedColumns = {},
 ): MarketChanges {
-  const names = (wanted ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(compareText);
+  const names = (comparedColumns ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(
+    compareText,
+  );
   const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
   const [old, now] = [createSide(before, identifiers, names), createSide(after, identifiers, names)];
   const restated = createRestatements();
@@ -68,7 +70,7 @@ export function compareBars(
       else if (isChanged) counts.changed += 1;
     }
   }
-  return { ...counts, gained: [...gained].toSorted(compareText), ...restated.made() };
+  return { ...counts, gained: [...gained].toSorted(compareText), ...restated.listRestatements() };
 }
 
 /**

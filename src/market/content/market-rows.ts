@@ -129,8 +129,8 @@ export function createMarketRows(
   }
 
   function findFieldPosition(name: string): number {
-    const known = fields.indexOf(name);
-    if (known >= 0) return known;
+    const existingIndex = fields.indexOf(name);
+    if (existingIndex >= 0) return existingIndex;
     valueBlocks.push(codeBlocks.map(() => blocks.floats().fill(Number.NaN)));
     signs.push(PRICE_COLUMNS.has(name) ? 'positive' : COUNT_COLUMNS.has(name) ? 'counted' : 'any');
     return fields.push(name) - 1;

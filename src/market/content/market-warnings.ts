@@ -119,14 +119,14 @@ function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, 
 
 function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Problems): void {
   const { identifiers, dates, actions } = content;
-  const ended = new Map<string, number>();
+  const endDayByIdentifier = new Map<string, number>();
   for (const { identifier, type, exDay, status } of actions)
-    if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
+    if (ENDINGS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
   identifiers.forEach((identifier, n) => {
     const last = lastBar[n]!;
     const missing = dates.length - 1 - last;
     if (last < 0 || missing <= GAP_SESSIONS_MAX) return;
-    const end = ended.get(identifier);
+    const end = endDayByIdentifier.get(identifier);
     if (end !== undefined && end >= dates[Math.max(0, last - GAP_SESSIONS_MAX)]!) return;
     problems.warning({
       code: 'STALE_TAIL',
@@ -186,9 +186,9 @@ function listActionSessions({ identifiers, dates, actions }: MarketContent): Map
     const n = position.get(action.identifier);
     if (n === undefined || isCancelled(action)) continue;
     const session = findFirstAtLeast(dates, action.exDay);
-    const known = sessions.get(n);
-    if (known === undefined) sessions.set(n, [session]);
-    else known.push(session);
+    const securitySessions = sessions.get(n);
+    if (securitySessions === undefined) sessions.set(n, [session]);
+    else securitySessions.push(session);
   }
   return sessions;
 }

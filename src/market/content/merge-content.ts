@@ -187,14 +187,14 @@ function mergeActions(
   added: readonly CorporateAction[],
   problems: Problems,
 ): readonly CorporateAction[] {
-  const [own, others] = [new Set(corporateActions.map(formatAction)), new Set(added.map(formatAction))];
+  const [storedKeys, others] = [new Set(corporateActions.map(formatAction)), new Set(added.map(formatAction))];
   const replaced = new Set<CorporateAction>();
   const byKey = new Map<string, CorporateAction[]>();
   for (const action of corporateActions)
     if (!others.has(formatAction(action)))
       byKey.set(formatKey(action), [...(byKey.get(formatKey(action)) ?? []), action]);
   for (const action of added) {
-    const list = own.has(formatAction(action)) ? [] : (byKey.get(formatKey(action)) ?? []);
+    const list = storedKeys.has(formatAction(action)) ? [] : (byKey.get(formatKey(action)) ?? []);
     const paid = list.findIndex(
       (corporateAction) =>
         formatAction({ ...corporateAction, status: null }) === formatAction({ ...action, status: null }),

@@ -21,7 +21,7 @@ export function mergeRestatedPanels(
     new Set([...heldPanels.dates, ...fresh.dates.filter((day) => day <= Math.max(last, lastDay))]),
   ).sort();
   const [ownRows, freshRows] = [findPositions(dates, heldPanels.dates), findPositions(dates, fresh.dates)];
-  const spans = listSpans(identifiers, { held: heldPanels, fresh }, judgement, { last, lastDay });
+  const spans = listSpans(identifiers, { storedPanels: heldPanels, fresh }, judgement, { last, lastDay });
   const names = [...new Set([...heldPanels.fields.keys(), ...fresh.fields.keys()])];
   const width = identifiers.length;
   const fields = new Map<string, Float64Array>();
@@ -68,15 +68,15 @@ interface Span {
 
 function listSpans(
   identifiers: readonly string[],
-  { held, fresh }: { readonly held: Panels; readonly fresh: Panels },
+  { storedPanels, fresh }: { readonly storedPanels: Panels; readonly fresh: Panels },
   { rejected, restated, lastOf }: SecurityJudgement,
   { last, lastDay }: { readonly last: number; readonly lastDay: Day },
 ): Span[] {
-  const [own, other] = [held, fresh].map(
+  const [storedPlaces, other] = [storedPanels, fresh].map(
     (panels) => new Map(panels.identifiers.map((identifier, place) => [identifier, place])),
   ) as [Map<string, number>, Map<string, number>];
   return identifiers.map((identifier) => {
-    const [n, m] = [own.get(identifier) ?? -1, other.get(identifier) ?? -1];
+    const [n, m] = [storedPlaces.get(identifier) ?? -1, other.get(identifier) ?? -1];
     const end = n < 0 ? lastDay : lastOf[n]!;
     if (rejected.has(identifier)) return { n, m, from: Infinity, to: -Infinity };
     if (restated.has(identifier)) return { n, m, from: -Infinity, to: Math.max(last, end) };

@@ -97,21 +97,21 @@ function isWhole(close: Float64Array, row: number, assets: number): boolean {
 function computeLastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
   const assets = identifiers.length;
   const last = new Int32Array(assets).fill(-1);
-  const wanted = last.map((_, n) => n);
+  const pendingColumns = last.map((_, n) => n);
   for (let t = dates.length - 1, count = assets; t >= 0 && count > 0; t--) {
     let left = 0;
     for (let k = 0; k < count; k++) {
-      const n = wanted[k]!;
-      if (Number.isNaN(close[t * assets + n]!)) wanted[left++] = n;
+      const n = pendingColumns[k]!;
+      if (Number.isNaN(close[t * assets + n]!)) pendingColumns[left++] = n;
       else last[n] = t;
     }
     count = left;
   }
-  const ended = new Map<string, Day>();
+  const endDayByIdentifier = new Map<string, Day>();
   for (const { identifier, type, exDay, status } of actions)
-    if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
+    if (ENDINGS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
   return last.map((t, n) => {
-    const end = t < 0 ? undefined : ended.get(identifiers[n]!);
+    const end = t < 0 ? undefined : endDayByIdentifier.get(identifiers[n]!);
     const hasEnded = end !== undefined && end >= dates[Math.max(0, t - GAP_SESSIONS_MAX)]! && end <= dates.at(-1)!;
     return hasEnded || dates.length - 1 - t > GAP_SESSIONS_MAX ? t : dates.length - 1;
   });
@@ -124,14 +124,14 @@ function createClosureCheck(
   open: () => Calendars,
 ): (n: number, day: Day) => boolean {
   const column = columns.indexOf('EXCHANGE');
-  const exchangeOf = (n: number): unknown =>
+  const findExchange = (n: number): unknown =>
     column < 0
       ? undefined
       : rows.get(identifiers[n]!)?.findLast(({ values }) => values[column] !== null)?.values[column];
   const isClosed = (calendar: Calendar | undefined, day: Day): boolean =>
     calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to && !calendar.isSession(day);
   return (n, day) => {
-    const exchange = exchangeOf(n);
+    const exchange = findExchange(n);
     const named = typeof exchange === 'string' ? [exchange] : codes;
     return named.some((code) => isClosed(open().get(code), day));
   };

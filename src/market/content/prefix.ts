@@ -48,14 +48,14 @@ function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
  */
 export function createPrefix(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
   const rows = findLastAtMost(market.dates, day) + 1;
-  const whole = countWholeBlocks(rows);
+  const wholeBlocks = countWholeBlocks(rows);
   return {
     day,
     rows,
     adjustment: market.adjustment,
     currency: market.currency ?? null,
-    blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
-    history: digests.history.slice(0, whole * DIGEST_BYTES),
+    blocks: digests.blocks.slice(0, wholeBlocks * DIGEST_BYTES),
+    history: digests.history.slice(0, wholeBlocks * DIGEST_BYTES),
     ...getRest(market, day),
   };
 }

@@ -28,8 +28,8 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
     const fromColumn = names.indexOf('valid_from');
     const positions = names.map((name) => {
       if (name === '' || name === 'identifier' || name === 'valid_from') return -1;
-      const known = columns.indexOf(name);
-      return known >= 0 ? known : columns.push(name) - 1;
+      const existingIndex = columns.indexOf(name);
+      return existingIndex >= 0 ? existingIndex : columns.push(name) - 1;
     });
     let fileRow = 0;
     return (cells: readonly (Cell | undefined)[] | null) => {
@@ -117,18 +117,18 @@ type Kind = 'number' | 'boolean' | 'text';
 function detectKind(rows: readonly RawRow[], position: number): Kind {
   let numbers = 0;
   let booleans = 0;
-  let held = 0;
+  let cellCount = 0;
   for (const { cells } of rows) {
     const cell = cells[position];
     const text = readText(cell);
     if (text === null) continue;
-    held += 1;
+    cellCount += 1;
     if (typeof cell === 'boolean' || text === 'true' || text === 'false') booleans += 1;
     else if (typeof cell === 'number' || typeof cell === 'bigint' || (typeof cell === 'string' && isNumberText(text)))
       numbers += 1;
   }
-  if (held > 0 && numbers === held) return 'number';
-  return held > 0 && booleans === held ? 'boolean' : 'text';
+  if (cellCount > 0 && numbers === cellCount) return 'number';
+  return cellCount > 0 && booleans === cellCount ? 'boolean' : 'text';
 }
 
 /** Returns true if a text is a number that a double represents exactly. Long digit strings are codes. */

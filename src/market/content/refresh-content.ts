@@ -39,7 +39,7 @@ export function refreshContent(
 ): RefreshResult {
   const marketContent = copyCloses(stored, fresh, options.accepted ?? []);
   const isCorrected = marketContent !== stored;
-  const taken = isCorrected ? undefined : used; // a corrected panel is a copy, and the memory of the other panels is unchanged
+  const usedDays = isCorrected ? undefined : used; // a corrected panel is a copy, and the memory of the other panels is unchanged
   const { unchangedTables = [], adjustment, dividendErrors = [] } = options;
   const { series } = unchangedTables.includes('series') ? marketContent : fresh;
   const actions = unchangedTables.includes('corporate_actions') ? marketContent.actions : fresh.actions;
@@ -58,7 +58,7 @@ export function refreshContent(
           { ...fresh, fields: removeFields(fresh.fields, columns) },
           judgement,
           options,
-          taken,
+          usedDays,
         );
   const content: MarketContent = {
     identifiers: panels.identifiers,
@@ -71,7 +71,7 @@ export function refreshContent(
   };
   return {
     content,
-    report: createRefreshReport({ held: stored, content }, { ...options, judgement, columns }),
+    report: createRefreshReport({ storedContent: stored, content }, { ...options, judgement, columns }),
     isHistoryKept: judgement !== undefined && !isCorrected && isHistoryKept(judgement),
     taken: rest.taken,
   };
@@ -89,14 +89,14 @@ function createNextPanels(
   fresh: Panels,
   judgement: SecurityJudgement,
   options: RefreshOptions,
-  taken: SharedArrayBuffer | undefined,
+  usedDays: SharedArrayBuffer | undefined,
 ): NextPanels {
   if (isHistoryKept(judgement))
     return appendLaterPanels(
       heldPanels,
       removeSecurities(fresh, judgement.rejected, heldPanels.dates.at(-1)!),
       options,
-      taken,
+      usedDays,
     );
   const panels = mergeRestatedPanels(heldPanels, fresh, judgement, options.until);
   return { panels, taken: createUsedDays(panels.dates.length) };
@@ -138,7 +138,7 @@ function appendLaterPanels(
   heldPanels: Panels,
   fresh: Panels,
   { until }: RefreshOptions,
-  taken: SharedArrayBuffer | undefined,
+  usedDays: SharedArrayBuffer | undefined,
 ): NextPanels {
   const lastHeld = heldPanels.dates.at(-1)!;
   const part = selectLaterPart(
@@ -146,11 +146,11 @@ function appendLaterPanels(
     fresh,
     selectRows(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)),
   );
-  if (part.rows.length === 0) return { panels: heldPanels, taken };
+  if (part.rows.length === 0) return { panels: heldPanels, taken: usedDays };
   if (addsOnlyDays(heldPanels, part)) {
-    const isTaken = claimSpareRows(heldPanels, taken, part.rows.length);
+    const isTaken = claimSpareRows(heldPanels, usedDays, part.rows.length);
     const panels = addLaterDays(heldPanels, part, isTaken);
-    return { panels, taken: isTaken ? taken! : createUsedDays(panels.dates.length) };
+    return { panels, taken: isTaken ? usedDays! : createUsedDays(panels.dates.length) };
   }
   const panels = removeEmptyLines(
     combine([{ panels: heldPanels, rows: selectRows(heldPanels.dates, () => true) }, part]),
@@ -188,15 +188,15 @@ function addsOnlyDays(heldPanels: Panels, { panels, rows }: PanelPart): boolean 
  * Claims the memory after the stored days; returns false if there is too little memory or another version has claimed
  * it.
  */
-function claimSpareRows(heldPanels: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
+function claimSpareRows(heldPanels: Panels, usedDays: SharedArrayBuffer | undefined, days: number): boolean {
   const bytes = (heldPanels.dates.length + days) * heldPanels.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
   const hasRoom = [...heldPanels.fields.values()].every(
     ({ buffer, byteOffset }) => buffer instanceof SharedArrayBuffer && byteOffset === 0 && buffer.byteLength >= bytes,
   );
   return (
-    taken !== undefined &&
+    usedDays !== undefined &&
     hasRoom &&
-    Atomics.compareExchange(new Int32Array(taken), 0, heldPanels.dates.length, heldPanels.dates.length + days) ===
+    Atomics.compareExchange(new Int32Array(usedDays), 0, heldPanels.dates.length, heldPanels.dates.length + days) ===
       heldPanels.dates.length
   );
 }

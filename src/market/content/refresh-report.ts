@@ -86,7 +86,7 @@ const REJECTED_MAX = 200;
 
 export interface Versions {
   /** Stored content before the refresh. */
-  readonly held: MarketContent;
+  readonly storedContent: MarketContent;
   /** Stored content after the refresh. */
   readonly content: MarketContent;
 }
@@ -103,16 +103,16 @@ export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
  * @cost one pass over the cells of the source and of the store, if all bars were delivered
  */
 export function createRefreshReport(
-  { held, content }: Versions,
+  { storedContent, content }: Versions,
   { full, judgement, columns }: ReportTerms,
 ): RefreshReport {
-  const lastDay = held.dates.at(-1)!;
+  const lastDay = storedContent.dates.at(-1)!;
   const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
-  const marketChanges = isKept ? countAddedBars(held, content) : compareBars(held, content);
-  const tables = compareTables(held, content, { identifiers: held.identifiers, lastDay });
+  const marketChanges = isKept ? countAddedBars(storedContent, content) : compareBars(storedContent, content);
+  const tables = compareTables(storedContent, content, { identifiers: storedContent.identifiers, lastDay });
   const all = [marketChanges, ...Object.values(tables)];
-  const known = new Set(held.identifiers);
-  const oldDays = new Set(held.dates);
+  const storedIdentifiers = new Set(storedContent.identifiers);
+  const oldDays = new Set(storedContent.dates);
   const rejections = [...(judgement?.rejected.values() ?? [])];
   const splits = [...(judgement?.restated ?? [])].map(([identifier, { ratio, exDay }]) => ({
     identifier,
@@ -131,7 +131,7 @@ export function createRefreshReport(
     },
     dates_added: content.dates.reduce((count, day) => (oldDays.has(day) ? count : count + 1), 0),
     identifiers_added: content.identifiers.reduce(
-      (count, identifier) => (known.has(identifier) ? count : count + 1),
+      (count, identifier) => (storedIdentifiers.has(identifier) ? count : count + 1),
       0,
     ),
     start: formatDay(content.dates[0]!),
@@ -165,12 +165,12 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Counts bars after the last stored day; without `full`, other bars do not differ. */
-function countAddedBars(heldPanels: Panels, now: Panels): MarketChanges {
-  const panels = [...now.fields.values()];
+function countAddedBars(heldPanels: Panels, refreshedPanels: Panels): MarketChanges {
+  const panels = [...refreshedPanels.fields.values()];
   let added = 0;
   for (
-    let cell = heldPanels.dates.length * now.identifiers.length;
-    cell < now.dates.length * now.identifiers.length;
+    let cell = heldPanels.dates.length * refreshedPanels.identifiers.length;
+    cell < refreshedPanels.dates.length * refreshedPanels.identifiers.length;
     cell++
   )
     if (hasAnyValue(panels, cell)) added += 1;

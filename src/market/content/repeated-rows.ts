@@ -20,10 +20,10 @@ export function isMet(
   for (let field = 0; field < panels.length; field++) {
     const panel = panels[field]!;
     const value = valueOf(field);
-    const held = panel[cell]!;
+    const storedValue = panel[cell]!;
     if (isJoined && value !== value) continue;
-    if (onDuplicate === 'last' || (isJoined && held !== held)) panel[cell] = value;
-    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(held, value))) return false;
+    if (onDuplicate === 'last' || (isJoined && storedValue !== storedValue)) panel[cell] = value;
+    else if (onDuplicate === 'refuse' || (onDuplicate === 'identical' && !Object.is(storedValue, value))) return false;
   }
   return true;
 }

@@ -33,7 +33,7 @@ export type RowChanges = RowCounts & RestatedValues;
 export const RESTATEMENTS_MAX = 1000;
 
 /** Collects restatements: creates only the first ones and counts the remaining ones. */
-export function createRestatements(): { add(make: () => Restatement): void; made(): RestatedValues } {
+export function createRestatements(): { add(make: () => Restatement): void; listRestatements(): RestatedValues } {
   const restatements: Restatement[] = [];
   let total = 0;
   return {
@@ -41,7 +41,7 @@ export function createRestatements(): { add(make: () => Restatement): void; made
       total += 1;
       if (restatements.length < RESTATEMENTS_MAX) restatements.push(make());
     },
-    made: () => ({ restatements, total }),
+    listRestatements: () => ({ restatements, total }),
   };
 }
 

@@ -15,16 +15,16 @@ export interface RowBlocks {
 
 /** Allocates blocks of zeros, which are paged when their total size exceeds the limit for panels. */
 export function createRowBlocks(): RowBlocks {
-  let held = 0;
+  let heldBytes = 0;
   let slab = allocatePanels(0);
   let used = 0;
 
   /** Reserves space in a slab; undefined if blocks are still in memory. */
   function reserveSpace(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
-    held += bytes;
-    if (!isPaged(held)) return undefined;
+    heldBytes += bytes;
+    if (!isPaged(heldBytes)) return undefined;
     if (used + bytes > slab.byteLength) {
-      slab = allocatePanels(SLAB_BYTES, held);
+      slab = allocatePanels(SLAB_BYTES, heldBytes);
       used = 0;
     }
     used += bytes;

@@ -40,19 +40,19 @@ export function compareSeries(
         restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
-  return { ...counts, history, ...restated.made() };
+  return { ...counts, history, ...restated.listRestatements() };
 }
 
 /** Returns the attributes of a series that differ between two versions. */
 function listAttributes(
   old: PriceSeries | undefined,
-  now: PriceSeries | undefined,
+  newSeries: PriceSeries | undefined,
 ): (readonly [string, string | null, string | null])[] {
-  if (old === undefined || now === undefined) return [];
+  if (old === undefined || newSeries === undefined) return [];
   return (
     [
-      ['CURRENCY', old.currency, now.currency],
-      ['NAME', old.name, now.name],
+      ['CURRENCY', old.currency, newSeries.currency],
+      ['NAME', old.name, newSeries.name],
     ] as const
   ).filter(([, was, is]) => was !== is);
 }
@@ -60,13 +60,13 @@ function listAttributes(
 /** Yields the days on which two versions of a series differ, ascending; NaN for a missing value. */
 function* iterateDifferences(
   old: PriceSeries | undefined,
-  now: PriceSeries | undefined,
+  newSeries: PriceSeries | undefined,
 ): Generator<{ readonly day: number; readonly was: number; readonly is: number }> {
-  const [oldDays, nowDays] = [old?.days ?? [], now?.days ?? []];
+  const [oldDays, nowDays] = [old?.days ?? [], newSeries?.days ?? []];
   for (let i = 0, k = 0; i < oldDays.length || k < nowDays.length;) {
     const day = Math.min(oldDays[i] ?? Infinity, nowDays[k] ?? Infinity);
     const was = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // this version has the day
-    const is = nowDays[k] === day ? now!.closes[k++]! : Number.NaN; // this version has the day
+    const is = nowDays[k] === day ? newSeries!.closes[k++]! : Number.NaN; // this version has the day
     if (was !== is) yield { day, was, is };
   }
 }

@@ -114,21 +114,21 @@ function closeIn(
 
 /** Returns the common attribute of all rows of a series; if a row differs, the first value, with a finding. */
 function findCommonAttribute(
-  held: string | null,
+  earlierValue: string | null,
   come: string | null,
   { what, path }: { readonly what: string; readonly path: CellLocation },
   problems: Problems,
 ): string | null {
-  if (held !== null && come !== null && held !== come) {
+  if (earlierValue !== null && come !== null && earlierValue !== come) {
     problems.error({
       code: 'NOT_IN_CHOICES',
       path: path(),
-      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(held)}. All rows of a series must have the same value.`,
-      accepted: [held],
+      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(earlierValue)}. All rows of a series must have the same value.`,
+      accepted: [earlierValue],
       value: come,
     });
   }
-  return held ?? come;
+  return earlierValue ?? come;
 }
 
 function createSeries(identifier: string, { name, currency, closes }: SeriesRows): PriceSeries {

@@ -18,7 +18,7 @@ export interface SplitRestatement {
 export interface TwoHistories {
   readonly days: readonly Day[];
   /** Values of each field in both versions, NaN if missing. */
-  readonly fields: ReadonlyMap<string, { readonly held: readonly number[]; readonly fresh: readonly number[] }>;
+  readonly fields: ReadonlyMap<string, { readonly stored: readonly number[]; readonly fresh: readonly number[] }>;
   /** First close of the source after these days. */
   readonly next: { readonly day: Day; readonly close: number } | null;
   /** Actions of the source. */
@@ -46,11 +46,11 @@ const VOLUME_ROUNDING_MAX = 0.01;
 export function splitRestatement(histories: TwoHistories): SplitRestatement | undefined {
   const { days, fields, next, actions, adjustment } = histories;
   const close = fields.get('CLOSE')!; // every market has this field
-  const last = close.held.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
+  const last = close.stored.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
   if (last < 0) return undefined;
   const ratio = listRatios(close, last).find((each) => isConsistent(fields, { ratio: each, last }));
-  const after = close.held.findIndex((value, t) => t > last && value === value);
-  const following = after >= 0 ? { day: days[after]!, close: close.held[after]! } : next;
+  const after = close.stored.findIndex((value, t) => t > last && value === value);
+  const following = after >= 0 ? { day: days[after]!, close: close.stored[after]! } : next;
   if (ratio === undefined || !isContinued(close, { last, following })) return undefined;
   const lastDivided = days[last]!;
   const to = following?.day ?? Infinity;
@@ -66,21 +66,21 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
 const isSame = (x: number, y: number): boolean => x === y || (x !== x && y !== y);
 
 interface Values {
-  readonly held: readonly number[];
+  readonly stored: readonly number[];
   readonly fresh: readonly number[];
 }
 
 /** Returns the split ratios consistent with the closes up to a position, simplest first. */
-function listRatios({ held, fresh }: Values, last: number): number[] {
-  const units = { held: computeUnit(listPrices(held)), fresh: computeUnit(listPrices(fresh)) };
+function listRatios({ stored, fresh }: Values, last: number): number[] {
+  const units = { held: computeUnit(listPrices(stored)), fresh: computeUnit(listPrices(fresh)) };
   let [low, high] = [0, Number.POSITIVE_INFINITY];
   for (let t = 0; t <= last; t++) {
-    const [before, after] = [held[t]!, fresh[t]!];
+    const [before, after] = [stored[t]!, fresh[t]!];
     if (before !== before && after !== after) continue;
     if (!(before > 0 && after > 0)) return [];
-    const [own, other] = [computeSlack(before, units.held), computeSlack(after, units.fresh)];
-    low = Math.max(low, (before - own) / (after + other));
-    high = Math.min(high, after > other ? (before + own) / (after - other) : Number.POSITIVE_INFINITY);
+    const [storedSlack, other] = [computeSlack(before, units.held), computeSlack(after, units.fresh)];
+    low = Math.max(low, (before - storedSlack) / (after + other));
+    high = Math.min(high, after > other ? (before + storedSlack) / (after - other) : Number.POSITIVE_INFINITY);
   }
   return SPLIT_RATIOS.filter((ratio) => ratio >= low && ratio <= high && (ratio < 1 || ratio >= SPLIT_RATIO_MIN));
 }
@@ -101,23 +101,23 @@ function isConsistent(fields: TwoHistories['fields'], { ratio, last }: Split): b
   return [...fields].every(([name, values]) => {
     const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
     return (
-      values.held.every((value, t) => t <= last || isSame(value, values.fresh[t]!)) &&
+      values.stored.every((value, t) => t <= last || isSame(value, values.fresh[t]!)) &&
       factors.some((factor) => isScaled(values, { factor, last, isVolume: name === 'VOLUME' }))
     );
   });
 }
 
 function isScaled(
-  { held, fresh }: Values,
+  { stored, fresh }: Values,
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
   const unit = isVolume ? findVolumeUnit : computeUnit;
-  const units = { held: unit(listPrices(held)), fresh: unit(listPrices(fresh)) };
+  const units = { held: unit(listPrices(stored)), fresh: unit(listPrices(fresh)) };
   for (let t = 0; t <= last; t++) {
-    const [expected, value] = [held[t]! * factor, fresh[t]!];
+    const [expected, value] = [stored[t]! * factor, fresh[t]!];
     if (isSame(expected, value)) continue;
     if (expected !== expected || value !== value) return false;
-    const slack = factor * computeSlack(held[t]!, units.held) + computeSlack(value, units.fresh);
+    const slack = factor * computeSlack(stored[t]!, units.held) + computeSlack(value, units.fresh);
     const most = isVolume ? Math.max(1, VOLUME_ROUNDING_MAX * Math.abs(value)) : Number.POSITIVE_INFINITY;
     if (Math.abs(expected - value) > Math.min(slack, most)) return false;
   }
@@ -133,16 +133,16 @@ function findVolumeUnit(volumes: readonly number[]): number {
 
 /** Returns true if the close changes less across the split date after the restatement than before it. */
 function isContinued(
-  { held, fresh }: Values,
+  { stored, fresh }: Values,
   { last, following }: { readonly last: number; readonly following: TwoHistories['next'] },
 ): boolean {
   if (following === null) return last + 1 >= BARS_MIN;
   const moveFrom = (close: number): number => Math.abs(Math.log(following.close / close));
-  return moveFrom(fresh[last]!) < moveFrom(held[last]!);
+  return moveFrom(fresh[last]!) < moveFrom(stored[last]!);
 }
 
 export interface RestatedActions {
-  readonly held: readonly CorporateAction[];
+  readonly storedActions: readonly CorporateAction[];
   readonly fresh: readonly CorporateAction[];
   /** Last day of the stored history. */
   readonly lastDay: Day;
@@ -156,10 +156,10 @@ export interface RestatedActions {
  */
 export function areRestated(
   { ratio, lastDivided }: SplitRestatement,
-  { held, fresh, lastDay, errorOf }: RestatedActions,
+  { storedActions, fresh, lastDay, errorOf }: RestatedActions,
 ): boolean {
   const filterHistory = (actions: readonly CorporateAction[]) => actions.filter(({ exDay }) => exDay <= lastDay);
-  const [before, after] = [filterHistory(held), filterHistory(fresh)];
+  const [before, after] = [filterHistory(storedActions), filterHistory(fresh)];
   const sumCash = (actions: readonly CorporateAction[]) =>
     actions.flatMap(({ type, value }) => (ACTION_KINDS[type] === 'cash' ? [value] : []));
   const units = { held: computeUnit(sumCash(before)), fresh: computeUnit(sumCash(after)) };

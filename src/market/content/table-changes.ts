@@ -139,7 +139,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
       }
     });
   }
-  return { ...counts, history, ...restated.made() };
+  return { ...counts, history, ...restated.listRestatements() };
 }
 
 /** Returns the first day on which two versions of a row differ, or on which an added or removed row applies. */

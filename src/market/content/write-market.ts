@@ -51,13 +51,13 @@ function* createMarketGroups(
   const close = fields.get('CLOSE')!;
   const hasValue = (cell: number) =>
     close[cell] === close[cell] || panels.some(([, panel]) => panel[cell] === panel[cell]);
-  const chosen = new Int32Array(Math.min(GROUP_ROWS, cells));
+  const chosenCells = new Int32Array(Math.min(GROUP_ROWS, cells));
   for (let cell = 0; cell < cells;) {
     let rows = 0;
-    for (; cell < cells && rows < GROUP_ROWS; cell++) if (hasValue(cell)) chosen[rows++] = cell;
+    for (; cell < cells && rows < GROUP_ROWS; cell++) if (hasValue(cell)) chosenCells[rows++] = cell;
     if (rows === 0) return;
     onProgress(cell / cells);
-    const picked = chosen.subarray(0, rows);
+    const picked = chosenCells.subarray(0, rows);
     const firstDay = Math.floor(picked[0]! / assets);
     const lastDay = Math.floor(picked[rows - 1]! / assets);
     yield {

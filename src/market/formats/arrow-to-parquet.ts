@@ -161,10 +161,10 @@ function readNumbers(parts: readonly Vector[], rows: number): Float64Array {
   const values = new Float64Array(rows);
   let row = 0;
   for (const part of parts) {
-    const held = DataType.isFloat(part.type) && part.nullCount === 0 ? (part.toArray() as unknown) : undefined;
-    if (held instanceof Float64Array) {
-      values.set(held, row);
-      row += held.length;
+    const partValues = DataType.isFloat(part.type) && part.nullCount === 0 ? (part.toArray() as unknown) : undefined;
+    if (partValues instanceof Float64Array) {
+      values.set(partValues, row);
+      row += partValues.length;
       continue;
     }
     for (const value of part as Iterable<number | bigint | null>) values[row++] = value === null ? NaN : Number(value);

@@ -15,7 +15,7 @@ export function createByteTexts(
   let slots = SLOTS_MIN;
   let spellings: (Uint8Array | undefined)[] = Array.from({ length: slots });
   let values = new Int32Array(slots);
-  let held = 0;
+  let filledSlots = 0;
 
   function grow(): void {
     const [before, numbers] = [spellings, values];
@@ -34,17 +34,17 @@ export function createByteTexts(
   return (bytes, start, end) => {
     let slot = findFirstSlot(bytes, start, end, slots);
     for (;;) {
-      const known = spellings[slot];
-      if (known === undefined) break;
-      if (known.length === end - start && hasBytesAt(known, bytes, start)) return values[slot];
+      const spelling = spellings[slot];
+      if (spelling === undefined) break;
+      if (spelling.length === end - start && hasBytesAt(spelling, bytes, start)) return values[slot];
       slot = (slot + 1) & (slots - 1);
     }
     const value = meaning(bytes, start, end);
-    if (value !== undefined && held < slots * 0.75) {
+    if (value !== undefined && filledSlots < slots * 0.75) {
       spellings[slot] = bytes.slice(start, end);
       values[slot] = value;
-      held += 1;
-      if (held >= slots * 0.75 && slots < SLOTS_MAX) grow();
+      filledSlots += 1;
+      if (filledSlots >= slots * 0.75 && slots < SLOTS_MAX) grow();
     }
     return value;
   };
@@ -56,7 +56,7 @@ function findFirstSlot(bytes: Uint8Array, start: number, end: number, slots: num
   return (hash ^ (hash >>> 16)) & (slots - 1);
 }
 
-function hasBytesAt(known: Uint8Array, bytes: Uint8Array, start: number): boolean {
-  for (let i = 0; i < known.length; i++) if (known[i] !== bytes[start + i]) return false;
+function hasBytesAt(spelling: Uint8Array, bytes: Uint8Array, start: number): boolean {
+  for (let i = 0; i < spelling.length; i++) if (spelling[i] !== bytes[start + i]) return false;
   return true;
 }

@@ -16,8 +16,8 @@ export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<Table
   const records = readRecords(lines);
   const head = await records.next();
   const first = head.done === true ? '' : head.value.text.replace(/^\uFEFF/, '');
-  const found = detectDelimiter(first);
-  const delimiter = DELIMITERS.has(found) ? found : ',';
+  const detected = detectDelimiter(first);
+  const delimiter = DELIMITERS.has(detected) ? detected : ',';
   const header = splitCells(first, delimiter);
   async function* readRows() {
     for await (const { text, number } of records) {

@@ -82,15 +82,15 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
 }
 
 function drain(calls: Calls, result: object, columns: readonly DirectColumn[], onRows: (rows: number) => void): void {
-  const held = allocatePointer();
+  const chunkPointer = allocatePointer();
   for (;;) {
     const chunk = calls.fetch(result);
     if (chunk === 0) return;
     const rows = Number(calls.size(chunk));
     for (const [c, { into, width }] of columns.entries())
       calls.copy(into, calls.data(calls.vector(chunk, c)), rows * width);
-    held[0] = BigInt(chunk);
-    calls.destroyChunk(held);
+    chunkPointer[0] = BigInt(chunk);
+    calls.destroyChunk(chunkPointer);
     if (rows === 0) return;
     onRows(rows);
   }

@@ -42,17 +42,17 @@ export async function readJsonLines(
   { onHeader, onFault }: JsonLinesReader,
 ): Promise<void> {
   const columns: string[] = [];
-  const known = new Set<string>();
-  let held: (Record<string, unknown> | null)[] | undefined = [];
+  const columnNames = new Set<string>();
+  let bufferedRows: (Record<string, unknown> | null)[] | undefined = [];
   let onRow: ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
   let line = 0;
 
   function begin(): boolean {
-    const rows = held!;
-    held = undefined;
+    const rows = bufferedRows!;
+    bufferedRows = undefined;
     if (rows.length > 0 && rows.every((row) => row === null)) return false;
-    for (const name of rows.flatMap((row) => Object.keys(row ?? {}))) known.add(name);
-    columns.push(...known);
+    for (const name of rows.flatMap((row) => Object.keys(row ?? {}))) columnNames.add(name);
+    columns.push(...columnNames);
     onRow = onHeader(columns);
     if (onRow === undefined) return false;
     for (const row of rows) onRow(readCells(row));
@@ -69,9 +69,9 @@ export async function readJsonLines(
       if (text.trim() === '') return undefined;
       line += 1;
       const row = parseObject(text, line);
-      if (held === undefined)
+      if (bufferedRows === undefined)
         for (const name in row)
-          if (!known.has(name))
+          if (!columnNames.has(name))
             throw new JsonLinesFault(line, `The member ${name} is not in the first ${HEADER_LINES} lines.`);
       return row;
     } catch (fault) {
@@ -84,12 +84,12 @@ export async function readJsonLines(
   function add(bytes: Uint8Array): boolean {
     const row = parseRow(bytes);
     if (row === undefined) return true;
-    if (held === undefined) {
+    if (bufferedRows === undefined) {
       onRow!(readCells(row));
       return true;
     }
-    held.push(row);
-    return held.length < HEADER_LINES || begin();
+    bufferedRows.push(row);
+    return bufferedRows.length < HEADER_LINES || begin();
   }
 
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -122,13 +122,13 @@ export async function readJsonLines(
       }
     }
     if (restBytes > 0 && !add(Buffer.concat(rest))) return;
-    if (held !== undefined) begin();
+    if (bufferedRows !== undefined) begin();
   }
 
   try {
     await readLines();
   } catch (fault) {
-    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // problems of the lines before an invalid one are reported too
+    if (fault instanceof JsonLinesFault && bufferedRows !== undefined && bufferedRows.length > 0) begin(); // problems of the lines before an invalid one are reported too
     throw fault;
   }
 }

@@ -9,7 +9,7 @@ export type TextEncoding = (typeof ENCODINGS)[number];
  */
 export async function* convertToUtf8(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  given: TextEncoding | null,
+  encoding: TextEncoding | null,
 ): AsyncGenerator<Uint8Array> {
   let start: Uint8Array = new Uint8Array(0);
   let decode: Decode | undefined;
@@ -20,10 +20,10 @@ export async function* convertToUtf8(
       continue;
     }
     start = new Uint8Array(0);
-    decode ??= chooseDecoder(bytes, given);
+    decode ??= chooseDecoder(bytes, encoding);
     yield decode(bytes);
   }
-  decode ??= chooseDecoder(start, given);
+  decode ??= chooseDecoder(start, encoding);
   yield decode(start);
   yield decode(undefined);
 }
@@ -36,12 +36,14 @@ const MARK_BYTES = 3;
 
 const NO_BYTES = new Uint8Array(0);
 
-function chooseDecoder([a, b, c]: Uint8Array, given: TextEncoding | null): Decode {
+function chooseDecoder([a, b, c]: Uint8Array, encoding: TextEncoding | null): Decode {
   if (a === 0xff && b === 0xfe) return createDecoder('utf-16le');
   if (a === 0xfe && b === 0xff) return createDecoder('utf-16be');
-  const isUtf8 = given === null || given === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);
+  const isUtf8 = encoding === null || encoding === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);
   if (isUtf8) return (bytes = NO_BYTES) => bytes;
-  return given === 'windows-1252' ? (bytes = NO_BYTES) => Buffer.from(decodeWindows1252(bytes)) : createDecoder(given);
+  return encoding === 'windows-1252'
+    ? (bytes = NO_BYTES) => Buffer.from(decodeWindows1252(bytes))
+    : createDecoder(encoding);
 }
 
 function createDecoder(encoding: TextEncoding): Decode {

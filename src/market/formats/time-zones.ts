@@ -29,14 +29,14 @@ export function createDayReader(zone: string): (ms: number) => Day {
   const minutes = zone === 'UTC' ? 0 : parseOffsetMinutes(zone);
   if (minutes !== undefined) return (ms) => Math.floor((ms + minutes * MINUTE_MS) / DAY_MS);
   const clock = new Intl.DateTimeFormat('en', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric' });
-  const known = new Map<number, Day>();
+  const daysByMs = new Map<number, Day>();
   return (ms) => {
-    let day = known.get(ms);
+    let day = daysByMs.get(ms);
     if (day === undefined) {
       const parts = Object.fromEntries(clock.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
       day = toDay({ year: parts['year']!, month: parts['month']!, day: parts['day']! });
-      if (known.size >= REMEMBERED_MAX) known.clear();
-      known.set(ms, day);
+      if (daysByMs.size >= REMEMBERED_MAX) daysByMs.clear();
+      daysByMs.set(ms, day);
     }
     return day;
   };

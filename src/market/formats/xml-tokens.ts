@@ -98,9 +98,9 @@ function unescape(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(#x[0-9a-fA-F]{1,6}|#\d{1,7}|[a-z]{2,4});/g, (_whole, name: string) => {
     if (name[0] !== '#') {
-      const known = Object.hasOwn(ENTITIES, name) ? ENTITIES[name] : undefined;
-      if (known === undefined) throw new XmlFault(`The entity ${name} is not known.`);
-      return known;
+      const entity = Object.hasOwn(ENTITIES, name) ? ENTITIES[name] : undefined;
+      if (entity === undefined) throw new XmlFault(`The entity ${name} is not known.`);
+      return entity;
     }
     const code = name[1] === 'x' ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
     if (code === 0 || code > 0x10ffff) throw new XmlFault('A character reference is out of range.');

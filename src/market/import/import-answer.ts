@@ -15,7 +15,7 @@ export interface ImportResponse {
   /** Folder into which the store is written. */
   readonly folder: string;
   /** Files of the store to which the import is appended. */
-  readonly held: TableFiles | null;
+  readonly storedFiles: TableFiles | null;
   /** True if the store will be served after the import. */
   readonly load: boolean;
 }

@@ -14,11 +14,11 @@ import { refuseAppendedAdjustment, type ImportResult, addRowsRead } from './perf
  * @returns undefined, with a finding, if the table is invalid or contradicts the stored content.
  */
 export async function importTable(
-  { table: { path, dataset, format }, answer: { folder, held, load }, terms }: TableImport,
+  { table: { path, dataset, format }, answer: { folder, storedFiles, load }, terms }: TableImport,
   problems: Problems,
   onProgress: (fraction: number) => void,
 ): Promise<ImportResult | undefined> {
-  if (held === null && dataset !== 'market') {
+  if (storedFiles === null && dataset !== 'market') {
     problems.error({
       code: 'EMPTY_DATASET',
       path: 'market',
@@ -37,16 +37,16 @@ export async function importTable(
     return undefined;
   }
   if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
-  if (held !== null) refuseAppendedAdjustment(terms, problems);
+  if (storedFiles !== null) refuseAppendedAdjustment(terms, problems);
   const sourceResult = await readSource(await createSingleTable(dataset, parquet), problems, onProgress, {
-    isPart: held !== null,
+    isPart: storedFiles !== null,
     terms,
   });
   const { adjustment } = terms;
   const where = { folder, isServed: load, adjustment, derived: sourceResult?.derived ?? null };
-  if (sourceResult === undefined || held === null)
+  if (sourceResult === undefined || storedFiles === null)
     return sourceResult && { ...recountMarketRows(sourceResult, terms.mapping), ...where };
-  const before = await readSource(held, problems, () => {}, { isOwn: true });
+  const before = await readSource(storedFiles, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, sourceResult.content, problems);
   return merged && { ...addRowsRead(merged, sourceResult.rows), ...where };
 }

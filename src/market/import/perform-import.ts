@@ -54,15 +54,15 @@ export async function performImport(
     tables === null
       ? { kind: header.format, bytes: decodeContent(content!, header.format) }
       : { kind: 'tables', tables };
-  const { folder, held, load: isServed } = await ask(header);
+  const { folder, storedFiles, load: isServed } = await ask(header);
   const importedContent = await readImport(source, problems, header);
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
-  if (held !== null) refuseAppendedAdjustment(header, problems);
+  if (storedFiles !== null) refuseAppendedAdjustment(header, problems);
   const { adjustment } = header;
-  if (importedContent === undefined || held === null)
+  if (importedContent === undefined || storedFiles === null)
     return importedContent && { ...recountMarketRows(importedContent, header.mapping), adjustment, folder, isServed };
-  const before = await readSource(held, problems, () => {}, { isOwn: true });
+  const before = await readSource(storedFiles, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, importedContent.content, problems);
   return merged && { ...importedContent, ...addRowsRead(merged, importedContent.rows), adjustment, folder, isServed };
 }

@@ -47,7 +47,7 @@ export async function readImport(
   try {
     if (source.kind === 'tables')
       readFrames(source.tables, mapping, problems, (table, name, columns) =>
-        rows.beginCells(table, labelOf(table, name), columns, { name }),
+        rows.beginCells(table, formatLabel(table, name), columns, { name }),
       );
     else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
     else await readArchive({ kind: source.kind, bytes: source.bytes }, { rows, mapping, problems });
@@ -83,7 +83,7 @@ interface TableReadInput {
 }
 
 /** Returns the name of a table in findings: the dataset, followed by the name of the table if it differs. */
-const labelOf = (table: TableKind, name: string) => (findTableKind(name) === table ? table : `${table}/${name}`);
+const formatLabel = (table: TableKind, name: string) => (findTableKind(name) === table ? table : `${table}/${name}`);
 
 /**
  * Returns a receiver of the rows of a sheet; undefined, with a finding, if its columns do not belong to its dataset.
@@ -113,7 +113,7 @@ async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<v
         return undefined;
       }
       read.add(name);
-      const label = labelOf(table, name);
+      const label = formatLabel(table, name);
       problems.nameFile(label, sheet);
       return createSheetSink({ table, label, columns }, reading, { name, heading });
     },
@@ -143,7 +143,7 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
       continue;
     }
     names.add(name);
-    const label = labelOf(table, name);
+    const label = formatLabel(table, name);
     problems.nameFile(label, member.name);
     const terms = table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {};
     try {

@@ -8,7 +8,7 @@ import { ask, type ProposalDraft } from './draft.js';
 export function askCurrency(draft: ProposalDraft, where: string, cells: readonly (Cell | undefined)[]): void {
   const codes = [...new Set(cells.map((cell) => readText(cell) ?? '').filter((text) => text !== ''))];
   const [code = ''] = codes;
-  const shown = codes.slice(0, 3).join(', ').slice(0, 40);
+  const listedCodes = codes.slice(0, 3).join(', ').slice(0, 40);
   const declared =
     codes.length > 1
       ? 'Declare the CURRENCY of each security in the table reference'
@@ -17,7 +17,7 @@ export function askCurrency(draft: ProposalDraft, where: string, cells: readonly
         : 'It is not a code of three capital letters. Divide prices in a minor unit, such as pence, before the import, then declare the currency';
   ask(draft, {
     field: 'ignore',
-    question: `The ${where} (${shown}) is not read. Prices are taken to be in the currency of the store. ${declared}.`,
+    question: `The ${where} (${listedCodes}) is not read. Prices are taken to be in the currency of the store. ${declared}.`,
     taken: where.slice(where.indexOf(' ') + 1),
     required: false,
   });

@@ -18,11 +18,11 @@ const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
 /** Returns the date format of a column; undefined if no format fits all cells. */
 export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
-  const held = cells.filter((cell) => readText(cell) !== null);
-  if (held.length === 0) return undefined;
+  const filledCells = cells.filter((cell) => readText(cell) !== null);
+  if (filledCells.length === 0) return undefined;
   const fits = (format: string | null) => {
     const dayReader = createDayReader(format);
-    return held.every((cell) => {
+    return filledCells.every((cell) => {
       const day = dayReader(cell);
       return typeof day === 'number' && day >= YEARS.from && day <= YEARS.to;
     });
@@ -35,7 +35,7 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
   // range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
     const dayReader = createDayReader(format);
-    return held.every((cell) => {
+    return filledCells.every((cell) => {
       const day = dayReader(cell);
       return typeof day === 'number' && day > 365 && day <= YEARS.to;
     });

@@ -98,21 +98,21 @@ interface Source {
  * correction. Nothing is stored.
  * @cost one to six readings of the source, and one more for each further date format
  */
-export async function inspect(inspected: InspectedData, said: InspectionTerms = {}): Promise<Inspection> {
-  if (inspected.kind !== 'parquet') return inspectSource(inspected, said);
+export async function inspect(inspected: InspectedData, inspectionTerms: InspectionTerms = {}): Promise<Inspection> {
+  if (inspected.kind !== 'parquet') return inspectSource(inspected, inspectionTerms);
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
     await writeFile(path, decodeContent(inspected.content, inspected.kind));
-    return await inspectSource({ kind: 'files', files: await createSingleTable('market', path) }, said);
+    return await inspectSource({ kind: 'files', files: await createSingleTable('market', path) }, inspectionTerms);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function inspectSource(inspected: OpenedData, said: InspectionTerms): Promise<Inspection> {
+async function inspectSource(inspected: OpenedData, inspectionTerms: InspectionTerms): Promise<Inspection> {
   const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
-  const inspection = await inspectReadable(inspected, said);
+  const inspection = await inspectReadable(inspected, inspectionTerms);
   return unread.length === 0 ? inspection : addUnread(inspection, unread);
 }
 
@@ -133,12 +133,13 @@ function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspecti
 
 async function inspectReadable(
   inspected: OpenedData,
-  { mapping: given = null, answers = {} }: InspectionTerms,
+  { mapping: suppliedMapping = null, answers = {} }: InspectionTerms,
 ): Promise<Inspection> {
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
   if (source === undefined) return createEmptyInspection(source, problems);
-  if (given !== null) return tryMapping(source, declareProposal(given, answers), { answers, trialsMax: 1 });
+  if (suppliedMapping !== null)
+    return tryMapping(source, declareProposal(suppliedMapping, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
     (hasColumnAnswer(answers) ? declareProposal(applyAnswers({}, answers), answers) : undefined);
@@ -216,13 +217,13 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
       all?.find(({ name }) => name === named) ??
       all?.find((each) => proposeMapping([each], null, answers) !== undefined);
     if (all === undefined || market === undefined) return undefined;
-    const chosen = market.name === 'market' ? tables : { ...tables, market: market.name };
+    const chosenTables = market.name === 'market' ? tables : { ...tables, market: market.name };
     return {
       samples: [market],
-      tables: chosen,
+      tables: chosenTables,
       namedBy: null,
       filesOf: () => 1,
-      read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
+      read: (terms, found) => readDatabase(place, chosenTables, found, () => {}, { terms }),
     };
   }
   const bytes = decodeContent(inspected.content, inspected.kind);
@@ -281,8 +282,8 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       // The last of several questions about a field is kept: rows with different values are not duplicates.
-      const at = questions.findIndex(({ field }) => field === mended.question?.field);
-      if (at >= 0) questions.splice(at, 1);
+      const questionIndex = questions.findIndex(({ field }) => field === mended.question?.field);
+      if (questionIndex >= 0) questions.splice(questionIndex, 1);
       if (mended.question !== undefined) questions.push(mended.question);
       continue;
     }
@@ -291,15 +292,15 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
       return result.findings();
     });
-    const taken = getBasis(proposal, read, questions);
+    const basis = getBasis(proposal, read, questions);
     const isOpen = read === undefined || questions.some(({ required }) => required);
     return {
       files: source.filesOf(terms.mapping!),
       rows_read: read?.rows.market ?? 0,
       mapping: terms.mapping!,
       tables: source.tables,
-      adjustment: taken.adjustment,
-      basis: taken,
+      adjustment: basis.adjustment,
+      basis,
       confidence: isOpen ? 'unsure' : proposal.confidence,
       recognised_as: proposal.recognisedAs,
       unsure: questions,

@@ -27,14 +27,14 @@ export function proposeLong(
   namedBy: TableNameSource,
 ): boolean {
   if (draft.answers.layout === 'wide') return false;
-  const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
+  const top = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const roles = findRoles(draft, listTexts(row));
     const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', listTexts(row))) !== undefined;
     return (draft.answers.skip_rows ?? i) === i && roles.date !== undefined && hasCloses;
   });
-  if (at < 0) return false;
-  const header = listTexts(sample.rows[at]!);
-  const body = sample.rows.slice(at + 1);
+  if (top < 0) return false;
+  const header = listTexts(sample.rows[top]!);
+  const body = sample.rows.slice(top + 1);
   const roles = findRoles(draft, header);
   const listCells = (name: string) => body.map((row) => row[header.indexOf(name)]);
   for (const role of ['CLOSE', 'identifier'] as const) {
@@ -50,7 +50,7 @@ export function proposeLong(
   recognise(draft, header, sample.name, isIndexed ? 'pandas, index of dates and identifiers' : null);
   const fields = { ...roles };
   delete fields.adjusted;
-  draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...selectColumns(fields), ...draft.mapping.columns } };
+  draft.mapping = { ...draft.mapping, skip_rows: top, columns: { ...selectColumns(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted === undefined && draft.adjustment === null) setBasisFromFiles(draft, samples);
   else if (roles.adjusted !== undefined) useAdjustedCloses(draft, roles.adjusted, findDividendColumn(header));
@@ -92,19 +92,19 @@ const isOfBar = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapp
   name === adjusted || Object.values(columns).includes(name);
 
 /** Derives dividends from adjusted closes, and reports a separate dividend column of the vendor. */
-function useAdjustedCloses(draft: ProposalDraft, adjusted: string, own: string | undefined): void {
+function useAdjustedCloses(draft: ProposalDraft, adjusted: string, dividendColumn: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
-  if (own === undefined) return;
-  const question = `Dividends are derived from ${adjusted}, not read from ${own}. To use ${own}, supply it as the table corporate_actions and set adjusted_close to none.`;
+  if (dividendColumn === undefined) return;
+  const question = `Dividends are derived from ${adjusted}, not read from ${dividendColumn}. To use ${dividendColumn}, supply it as the table corporate_actions and set adjusted_close to none.`;
   ask(draft, { field: 'adjusted_close', question, taken: adjusted, others: ['none'], required: false });
 }
 
 /** Returns the column of each role in a header. Answers take precedence over recognised names. */
 function findRoles({ answers }: ProposalDraft, header: readonly string[]): Partial<Record<Role, string>> {
-  const given = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
+  const namedColumns = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
   const roles: Partial<Record<Role, string>> = {
     ...assignRoles(header),
-    ...Object.fromEntries(given.filter(([, name]) => name !== '' && header.includes(name))),
+    ...Object.fromEntries(namedColumns.filter(([, name]) => name !== '' && header.includes(name))),
   };
   if (answers.adjusted_close === null && roles.CLOSE !== undefined) delete roles.adjusted;
   if (/^(file|heading):/.test(answers.identifier_from ?? '')) delete roles.identifier;

@@ -112,10 +112,10 @@ function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: 
 
 /** Returns a mapping in which answers replace recognised values. */
 export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
-  const said = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
+  const definedAnswers = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
   // Answers add to the ignored columns of the vendor and do not replace them.
   const ignore = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
-  return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
+  return Mapping.parse({ ...mapping, ...definedAnswers, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
 
 function getAdjustment({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {

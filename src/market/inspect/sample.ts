@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
 import { readCellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
-import { scanOf } from '../sources/parquet/parquet.js';
+import { formatScan } from '../sources/parquet/parquet.js';
 import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
 import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reader.js';
@@ -143,7 +143,7 @@ async function readParquetRows(file: SourceFile, duck: DuckDb, problems: Problem
 
 async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
   const { files, columns } = await addZones(connection, [file]);
-  const scan = scanOf(files, { withRows: false });
+  const scan = formatScan(files, { withRows: false });
   const names = columns.map(({ name }) => name);
   const list = columns.map(formatBoundColumn).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
@@ -220,17 +220,17 @@ async function sampleArchive(
   const listMembers = (ending: RegExp) =>
     members.filter(({ name }) => ending.test(name) && isOfMarket(getBaseName(name)));
   const texts = listMembers(/\.(csv|txt|tsv)$/i);
-  const chosen = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
+  const sampledMembers = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];
   const readWorkbookOf = createWorkbookReader();
-  for (const member of selectSpread(chosen)) {
+  for (const member of selectSpread(sampledMembers)) {
     const rows =
       texts.length > 0
         ? await readMemberRows(member, terms.encoding)
         : await readWorkbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
     if (rows !== undefined) samples.push({ name: getBaseName(member.name), ...rows });
   }
-  return { names: chosen.map(({ name }) => getBaseName(name)), samples };
+  return { names: sampledMembers.map(({ name }) => getBaseName(name)), samples };
 }
 
 /** Returns the first rows of the only sheet of a workbook; undefined, with a finding, if it cannot be read. */

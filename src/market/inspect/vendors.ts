@@ -222,9 +222,9 @@ export const VENDORS: readonly Vendor[] = [
  * header rows
  */
 export function detectVendor(names: readonly string[], file: string): Vendor | undefined {
-  const held = new Set(names.map((name) => name.trim().toLowerCase()));
+  const nameSet = new Set(names.map((name) => name.trim().toLowerCase()));
   return VENDORS.filter(
-    ({ columns, file: called }) => columns.every((column) => held.has(column)) && (called?.test(file) ?? true),
+    ({ columns, file: called }) => columns.every((column) => nameSet.has(column)) && (called?.test(file) ?? true),
   )
     .toSorted((a, b) => b.columns.length - a.columns.length)
     .at(0);

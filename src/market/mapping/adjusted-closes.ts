@@ -95,17 +95,17 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
 
 function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has this field
-  const held = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
+  const series = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
   const refusals: (readonly [Day, number])[] = [];
   for (let t = 0; t < dates.length; t++) {
     const cell = t * identifiers.length + n;
     if (adjusted[cell]! <= 0) refusals.push([dates[t]!, adjusted[cell]!]);
     if (!(closes[cell]! > 0 && adjusted[cell]! > 0)) continue;
-    held.days.push(dates[t]!);
-    held.close.push(closes[cell]!);
-    held.adjusted.push(adjusted[cell]!);
+    series.days.push(dates[t]!);
+    series.close.push(closes[cell]!);
+    series.adjusted.push(adjusted[cell]!);
   }
-  return { ...held, refused: refusals };
+  return { ...series, refused: refusals };
 }
 
 function collectActions(
@@ -181,10 +181,11 @@ function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustm
     (steps[i] = { ...steps[i]!, factor: intersectRanges(steps[i]!.factor, otherRange) });
   const isAlone = ({ split, factor }: Step, before: Step) =>
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
-  const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
-  for (let i = 1; i < steps.length; i++) if (alone[i]) narrowFactor(i, scale(steps[i - 1]!.factor, steps[i]!.split));
+  const isAloneByStep = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
+  for (let i = 1; i < steps.length; i++)
+    if (isAloneByStep[i]) narrowFactor(i, scale(steps[i - 1]!.factor, steps[i]!.split));
   for (let i = steps.length - 1; i > 0; i--)
-    if (alone[i]) narrowFactor(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
+    if (isAloneByStep[i]) narrowFactor(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
   return steps;
 }
 
@@ -198,14 +199,14 @@ function createFallProblem(identifier: string, day: Day, rise: number): Problem 
 }
 
 /** Describes adjusted closes of 0 or less, which a dividend above the price would cause. */
-function describeNonPositiveClose(identifier: string, refused: Closes['refused']): Problem {
-  const [day, first] = refused[0]!; // the list is not empty
-  const last = refused.at(-1)!;
-  const through = refused.length === 1 ? '' : ` through ${formatDay(last[0])}`;
+function describeNonPositiveClose(identifier: string, refusedCloses: Closes['refused']): Problem {
+  const [day, first] = refusedCloses[0]!; // the list is not empty
+  const last = refusedCloses.at(-1)!;
+  const through = refusedCloses.length === 1 ? '' : ` through ${formatDay(last[0])}`;
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${through} (${refused.length} ${refused.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
+    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${through} (${refusedCloses.length} ${refusedCloses.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
     value: formatDay(day),
   };
 }
@@ -258,11 +259,12 @@ function dividePlateaus(
   const plateaus: { from: number; factor: Range; rounding: number }[] = [];
   for (let t = 0; t < close.length; t++) {
     const slack = adjusted[t]! * (relative + closeUnit / 2 / close[t]!) + unit / 2;
-    const own = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
+    const factorRange = { low: (adjusted[t]! - slack) / close[t]!, high: (adjusted[t]! + slack) / close[t]! };
     const last = plateaus.at(-1);
-    const low = Math.max(own.low, last?.factor.low ?? 0);
-    const high = Math.min(own.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
-    if (last === undefined || low > high) plateaus.push({ from: t, factor: own, rounding: slack / adjusted[t]! });
+    const low = Math.max(factorRange.low, last?.factor.low ?? 0);
+    const high = Math.min(factorRange.high, last?.factor.high ?? Number.POSITIVE_INFINITY);
+    if (last === undefined || low > high)
+      plateaus.push({ from: t, factor: factorRange, rounding: slack / adjusted[t]! });
     else last.factor = { low, high };
   }
   return plateaus;
@@ -271,8 +273,8 @@ function dividePlateaus(
 /** Returns the simplest split ratio consistent with a rise, with little or no cash; 1 if there is none. */
 function splitIn({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
-  const alone = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
-  return alone ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;
+  const exactRatio = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
+  return exactRatio ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;
 }
 
 const computeMiddle = ({ low, high }: Range) => (low + high) / 2;

@@ -85,8 +85,8 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
     for (const token of tokens) {
       const length = matchToken(token, text, position);
       if (length === 0) return undefined;
-      const known = DIGITS_BY_TOKEN[token];
-      if (known !== undefined) parts[known.part] = text.slice(position, position + length);
+      const digitsPart = DIGITS_BY_TOKEN[token];
+      if (digitsPart !== undefined) parts[digitsPart.part] = text.slice(position, position + length);
       position += length;
     }
     if (position < text.length && !/^[T\s]\s*\d{1,2}:\d{2}/.test(text.slice(position))) return undefined;
@@ -98,17 +98,17 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
  * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
  */
 function matchToken(token: string, text: string, position: number): number {
-  const known = DIGITS_BY_TOKEN[token];
-  if (known === undefined) {
+  const digitsPart = DIGITS_BY_TOKEN[token];
+  if (digitsPart === undefined) {
     if (/\s/.test(token)) return run(text, position, TEXT_MAX, isSpace);
     return text[position] === token ? 1 : 0;
   }
-  if (known.digits === null) {
+  if (digitsPart.digits === null) {
     const letters = run(text, position, 9, isLetter);
     if (letters < 3) return 0;
     return text[position + letters] === '.' ? letters + 1 : letters;
   }
-  const [least, most] = known.digits;
+  const [least, most] = digitsPart.digits;
   const digits = run(text, position, most, isDigit);
   return digits < least ? 0 : digits;
 }
@@ -137,8 +137,8 @@ function combineDayParts({
 }
 
 /** Returns true if a day has the year, month and day from which it was computed; 30 February becomes another date. */
-function isSameDate(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
-  return formatDay(found) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
+function isSameDate(parsedDay: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
+  return formatDay(parsedDay) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
 }
 
 const padTwo = (number: number) => String(number).padStart(2, '0');

@@ -47,7 +47,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   /** Reports the problems of the held rows, which are not a footer because a later row has a bar or another error. */
   function refuseFooter(): void {
-    for (const { held } of footer) held.forEach(report);
+    for (const { deferredProblems } of footer) deferredProblems.forEach(report);
     footer = [];
     current = null;
   }
@@ -56,7 +56,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   function settle(deferredProblems: DeferredProblem[], text: string | undefined, counted: number): void {
     const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBe) {
-      footer.push({ held: deferredProblems, texts: text === '' ? [] : [text], counted });
+      footer.push({ deferredProblems, texts: text === '' ? [] : [text], counted });
       current = deferredProblems;
       return;
     }
@@ -75,10 +75,10 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   /** Returns true if a text is the number of rows above it, as at the end of files by EOD Historical Data. */
   const isCount = (text: string) => text === String(rows.rows - 1 - before);
 
-  function beginFile(...given: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
+  function beginFile(...parameters: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
     endTable();
     before = rows.rows;
-    return (table = rows.beginFile(...given));
+    return (table = rows.beginFile(...parameters));
   }
 
   function beginRow(code: number | undefined, day: Day | undefined): void {
@@ -143,7 +143,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
 /** Row that may belong to a footer: its problems, its texts and its number of counted rows. */
 interface FooterRow {
-  readonly held: DeferredProblem[];
+  readonly deferredProblems: DeferredProblem[];
   readonly texts: string[];
   readonly counted: number;
 }
@@ -151,9 +151,9 @@ interface FooterRow {
 /** Problems of which some can be held back while the kind of their row is unknown. */
 interface ProblemCatcher {
   readonly problems: Problems;
-  readonly report: (held: DeferredProblem) => void;
+  readonly report: (problem: DeferredProblem) => void;
   /** Adds the problems of `read` to a list instead of reporting them. */
-  catching<T>(held: DeferredProblem[], read: () => T): T;
+  catching<T>(deferredProblems: DeferredProblem[], read: () => T): T;
 }
 
 function createCatcher(problems: Problems): ProblemCatcher {
@@ -186,7 +186,7 @@ function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): P
   const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
   return {
     code: 'BAD_DATE',
-    path: footer[0]!.held[0]?.problem.path ?? formatCellPath(table.label, 0, ''),
+    path: footer[0]!.deferredProblems[0]?.problem.path ?? formatCellPath(table.label, 0, ''),
     message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
   };
 }

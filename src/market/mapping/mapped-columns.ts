@@ -38,15 +38,15 @@ export function mapColumns(
   }
   reportAdjusted(mapping, { label, written, names }, problems);
   if (problems.errors > before) return undefined;
-  const kept = names.flatMap((name, i) => (name === '' ? [] : [i]));
-  const known = nameFileColumns(
+  const namedPositions = names.flatMap((name, i) => (name === '' ? [] : [i]));
+  const columnNames = nameFileColumns(
     'market',
     label,
-    [...kept.map((i) => names[i]!), ...(isNamedByTable ? ['identifier'] : [])],
+    [...namedPositions.map((i) => names[i]!), ...(isNamedByTable ? ['identifier'] : [])],
     problems,
   );
-  if (known === undefined) return undefined;
-  kept.forEach((i, k) => (names[i] = known[k]!));
+  if (columnNames === undefined) return undefined;
+  namedPositions.forEach((i, k) => (names[i] = columnNames[k]!));
   return names;
 }
 
@@ -118,15 +118,15 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
     if (position >= 0) names[position] = ADJUSTED_CLOSE;
   }
   const isNamedByTable = isWholeName(mapping);
-  const taken = new Set(names);
+  const usedNames = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;
-    const own = getColumnName('market', written[i]!);
+    const columnName = getColumnName('market', written[i]!);
     const isLeftOut =
-      own === '' ||
-      taken.has(own) ||
-      (isNamedByTable && own === 'identifier') ||
+      columnName === '' ||
+      usedNames.has(columnName) ||
+      (isNamedByTable && columnName === 'identifier') ||
       mapping.ignore.some((ignored) => isSameName(ignored, written[i]!));
-    return isLeftOut ? '' : own;
+    return isLeftOut ? '' : columnName;
   });
 }

@@ -11,9 +11,9 @@ export const findDividendColumn = (columns: readonly string[]): string | undefin
 export function createDividendReader({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
   let isReported = false;
   return (written: readonly string[]) => {
-    const own = findDividendColumn(written);
-    if (isReported || own === undefined || Object.values(columns).includes(own)) return;
-    if (adjusted === null && !ignore.includes(own)) return; // mapped like any other field
+    const dividendColumn = findDividendColumn(written);
+    if (isReported || dividendColumn === undefined || Object.values(columns).includes(dividendColumn)) return;
+    if (adjusted === null && !ignore.includes(dividendColumn)) return; // mapped like any other field
     isReported = true;
     const [used, instead] =
       adjusted === null
@@ -21,8 +21,8 @@ export function createDividendReader({ columns, adjusted_close: adjusted, ignore
         : [`those derived from ${adjusted} are used`, 'To use its own, without adjusted_close'];
     problems.warning({
       code: 'COLUMN_IGNORED',
-      path: `market.${own}`,
-      message: `${own} holds the vendor's own dividends; ${used}. ${instead}, give them as the table corporate_actions.`,
+      path: `market.${dividendColumn}`,
+      message: `${dividendColumn} holds the vendor's own dividends; ${used}. ${instead}, give them as the table corporate_actions.`,
     });
   };
 }

@@ -36,15 +36,20 @@ export function createTableNames(mapping: Mapping, problems: Problems): TableNam
   };
 
   function reportShared(identifier: string, [first, second]: readonly [string, string], path: string): void {
-    const both = `${quoteText(first)} and ${quoteText(second)} are both of ${quoteText(identifier)}`;
+    const bothNames = `${quoteText(first)} and ${quoteText(second)} are both of ${quoteText(identifier)}`;
     if (mapping.on_duplicate === 'refuse')
       problems.error({
         code: 'DUPLICATE_ID',
         path,
-        message: `${both}; one table a name is accepted, or on_duplicate says which row counts.`,
+        message: `${bothNames}; one table a name is accepted, or on_duplicate says which row counts.`,
         value: identifier,
       });
     else
-      problems.warning({ code: 'DUPLICATE_ID', path, message: `${both}: their rows are joined.`, value: identifier });
+      problems.warning({
+        code: 'DUPLICATE_ID',
+        path,
+        message: `${bothNames}: their rows are joined.`,
+        value: identifier,
+      });
   }
 }

@@ -61,9 +61,9 @@ export function allocateGrowablePanel(days: number, assets: number, fields: numb
 
 /** Creates the memory of `MarketHandle.taken` for new panels: Int32 [1], the number of used days. */
 export function createUsedDays(days: number): SharedArrayBuffer {
-  const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-  new Int32Array(taken)[0] = days;
-  return taken;
+  const usedDays = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  new Int32Array(usedDays)[0] = days;
+  return usedDays;
 }
 
 /** Returns panels without days and identifiers. */

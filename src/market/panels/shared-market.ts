@@ -70,10 +70,10 @@ export async function transferMarket(
   for (let position = offset; ;) {
     left = left.filter(({ length }) => length > 0);
     if (left.length === 0) return;
-    const done = await call(listFirstBytes(left, CALL_BYTES_MAX), position);
-    if (done === 0) throw new Error(`the shared file ends at byte ${position}; more bytes were announced`);
-    position += done;
-    left = skipPieces(left, done);
+    const transferredBytes = await call(listFirstBytes(left, CALL_BYTES_MAX), position);
+    if (transferredBytes === 0) throw new Error(`the shared file ends at byte ${position}; more bytes were announced`);
+    position += transferredBytes;
+    left = skipPieces(left, transferredBytes);
   }
 }
 

@@ -55,12 +55,12 @@ export function createIncomingMarket(): IncomingMarket {
   const queues = Array.from({ length: READ_CONCURRENCY }, () => Promise.resolve());
   let turn = 0;
   let shape: Shape | undefined;
-  let whole: Promise<SharedMarket> | undefined;
+  let sharedMarket: Promise<SharedMarket> | undefined;
   let isStopped = false;
 
   function openFile(path: string): Promise<FileHandle> {
-    const known = files.get(path);
-    if (known !== undefined) return known;
+    const incomingFile = files.get(path);
+    if (incomingFile !== undefined) return incomingFile;
     const opening = open(path, 'r');
     files.set(path, opening);
     return opening.finally(() => rm(path, { force: true }));
@@ -141,14 +141,14 @@ export function createIncomingMarket(): IncomingMarket {
       if (step.kind === 'shape') begin(step);
       else if (step.kind === 'days') takeDays(step);
       else {
-        whole = takeRest(step);
-        whole.catch(() => {}); // reported to the caller that awaits it
+        sharedMarket = takeRest(step);
+        sharedMarket.catch(() => {}); // reported to the caller that awaits it
       }
     },
-    market: () => whole,
+    market: () => sharedMarket,
     async stop() {
       isStopped = true;
-      await Promise.allSettled([...queues, whole]);
+      await Promise.allSettled([...queues, sharedMarket]);
     },
     close() {
       for (const file of files.values()) void file.then((handle) => handle.close()).catch(() => {});

@@ -102,8 +102,8 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
 async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
-    const { inspected, said } = request.input;
-    return { kind: 'inspected', inspection: await inspect(inspected, said) };
+    const { inspected, inspectionTerms } = request.input;
+    return { kind: 'inspected', inspection: await inspect(inspected, inspectionTerms) };
   }
   if (request.task === 'query') {
     const { runQuery } = await import('../sql/run-query.js');
@@ -153,7 +153,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     const warnings = isWhole
       ? findContentWarnings(content, { adjustment: result.adjustment, calendars }, problems)
       : readWarnings;
-    const digested = await digestContent(content, { made: await growing.made() }); // the last blocks were hashed meanwhile
+    const digested = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
     return { ...digested, warnings, readWarnings };
   };
   // Meanwhile, the threads for file access write the rest of the transfer.
@@ -245,8 +245,8 @@ function createWrittenContent(
   read: SourceResult,
   { mapping, adjustment, overrides }: MarketInterpretation = DEFAULT_TERMS,
 ): Omit<WrittenContent, 'files'> {
-  const kept = recountMarketRows(read, mapping);
-  return { ...kept, content: overridePrices(kept.content, overrides), adjustment };
+  const recounted = recountMarketRows(read, mapping);
+  return { ...recounted, content: overridePrices(recounted.content, overrides), adjustment };
 }
 
 function onProgress(fraction: number, message: string): void {

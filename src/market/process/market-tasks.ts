@@ -33,7 +33,7 @@ export interface MarketTasks {
     readonly files: TableFiles;
     readonly isPart?: boolean;
     readonly isOwn?: boolean;
-    readonly known?: TableDigests;
+    readonly knownDigests?: TableDigests;
     readonly terms?: MarketInterpretation;
   };
   /** Reads the tables of a database. */
@@ -47,7 +47,7 @@ export interface MarketTasks {
   /** Reads a table sent as a file and writes it as a store. */
   importTable: TableImport;
   /** Inspects data and proposes a mapping, or reads the data with a given mapping. Stores nothing. */
-  inspect: { readonly inspected: InspectedData; readonly said: InspectionTerms };
+  inspect: { readonly inspected: InspectedData; readonly inspectionTerms: InspectionTerms };
   /** Runs a query, and requests the tables that the query reads. */
   query: SqlOrder;
   /** Writes the rows of a Parquet file as lines of JSON. */

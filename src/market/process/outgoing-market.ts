@@ -69,7 +69,7 @@ export function createOutgoingMarket(
   /** Files of the panels, if they are paged. */
   let files: readonly PagedFile[] | undefined;
   /** 1 for each day of the panels that has been sent. */
-  let sent = new Uint8Array(0);
+  let sentBytes = new Uint8Array(0);
 
   function openNext(): boolean {
     const [path, ...others] = left;
@@ -103,7 +103,7 @@ export function createOutgoingMarket(
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
     if (isPaged(computePanelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
     files = findFiles(started);
-    sent = new Uint8Array(started.dates.length);
+    sentBytes = new Uint8Array(started.dates.length);
     report({
       kind: 'shape',
       days: shape.dates,
@@ -115,7 +115,7 @@ export function createOutgoingMarket(
 
   function send(from: number, to: number): void {
     const sending = panels!; // set by `begin`
-    sent.fill(1, from, to);
+    sentBytes.fill(1, from, to);
     if (files !== undefined) return; // paged panels are in their files already
     const queue = turn++ % WRITE_CONCURRENCY;
     queues[queue] = queues[queue]!.then(async () => {
@@ -161,7 +161,7 @@ export function createOutgoingMarket(
       if (panels?.fields !== content.fields) begin(content);
       const step = computeBatchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
       for (let from = 0; from < content.dates.length; from += step)
-        if (sent[from] === 0) send(from, Math.min(from + step, content.dates.length));
+        if (sentBytes[from] === 0) send(from, Math.min(from + step, content.dates.length));
       try {
         await sendRest(content);
       } finally {

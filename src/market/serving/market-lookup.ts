@@ -62,9 +62,9 @@ function createLookup(market: MarketData): MarketLookup {
     datesOf(identifier) {
       const n = positions.get(identifier);
       if (n === undefined) return null;
-      let known = spans.get(identifier);
-      if (known === undefined) spans.set(identifier, (known = findSpan(n)));
-      return known;
+      let span = spans.get(identifier);
+      if (span === undefined) spans.set(identifier, (span = findSpan(n)));
+      return span;
     },
     allIdentifiers: all.size === identifiers.length ? identifiers : [...all].sort(compareText),
   };
@@ -73,8 +73,8 @@ function createLookup(market: MarketData): MarketLookup {
 function groupByIdentifier<T extends { readonly identifier: string }>(
   items: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
-  const known = positionsByGroup.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // `groups` of this table were stored with its row type
-  if (known !== undefined) return known;
+  const positions = positionsByGroup.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // `groups` of this table were stored with its row type
+  if (positions !== undefined) return positions;
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const group = groups.get(item.identifier);

@@ -60,7 +60,7 @@ export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): 
   }
   const close = copyColumn(getPanel('CLOSE'), names, position);
   const factors = request.adjust === 'none' ? undefined : computeAdjustmentFactors(bars, close, request.adjust);
-  const wanted = request.columns.map((name) => {
+  const requestedColumns = request.columns.map((name) => {
     const values = name === 'CLOSE' ? close.slice() : copyColumn(getPanel(name), names, position);
     if (factors !== undefined && PRICE_FIELDS.has(name))
       for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
@@ -68,10 +68,10 @@ export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): 
       for (let t = 0; t < values.length; t++) values[t]! *= factors.shares[t]!;
     return { name, values };
   });
-  if (request.interval !== 'native') return aggregatePeriods(dates, wanted, rows, request.interval);
+  if (request.interval !== 'native') return aggregatePeriods(dates, requestedColumns, rows, request.interval);
   return {
     days: pick(dates, 1, 0, rows, new Int32Array(rows.length)),
-    columns: wanted.map(({ name, values }) => ({
+    columns: requestedColumns.map(({ name, values }) => ({
       name,
       values: pick(values, 1, 0, rows, new Float64Array(rows.length)),
     })),

@@ -219,10 +219,10 @@ function findDelimiter(bytes: Uint8Array, from: number, last: boolean): number {
 }
 
 function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
 }
 
 /** Returns the text of a cell without surrounding spaces. @throws CsvFault if it is not UTF-8. */

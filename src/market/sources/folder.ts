@@ -60,9 +60,10 @@ export async function listFolderFiles(
       files.market = await mapFiles(folder, names, mapping, { field: 'market', locations, problems });
       continue;
     }
-    const given = tables[table];
+    const fileName = tables[table];
     const areWorkbooks = files.market[0]?.format === 'xlsx';
-    const candidates = given === undefined ? names.filter((name) => isCalled(name, table, areWorkbooks)) : [given];
+    const candidates =
+      fileName === undefined ? names.filter((name) => isCalled(name, table, areWorkbooks)) : [fileName];
     if (candidates.length > 1) {
       problems.error({
         code: 'UNREADABLE_FILE',
@@ -73,7 +74,7 @@ export async function listFolderFiles(
     }
     if (candidates.length === 1)
       files[table] = await listTableFiles(join(folder, candidates[0]!), table, {
-        field: given === undefined ? table : `tables.${table}`,
+        field: fileName === undefined ? table : `tables.${table}`,
         locations,
         problems,
       });
@@ -158,16 +159,16 @@ async function mapFiles(
   // A workbook next to text or Parquet files is documentation and not data.
   for (const areWorkbooks of [false, true]) {
     const isRead = (name: string) => isEngineFile(name) && isWorkbook(name) === areWorkbooks;
-    const own = names
+    const folderFiles = names
       .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
       .toSorted(compareText);
-    const result = own.length > 0 ? own : await listFilesBelow(folder, isRead);
+    const result = folderFiles.length > 0 ? folderFiles : await listFilesBelow(folder, isRead);
     if (result.length === 0) continue;
     const places = result.map((name) => [join(folder, name), `market/${name}`] as const);
     return listFilesAt(places, 'market', listing);
   }
-  const sent = names.find((name) => /\.zip$/i.test(name));
-  const hint = sent === undefined ? '' : ` An archive is imported by itself: ${sent.slice(0, 80)}.`;
+  const archive = names.find((name) => /\.zip$/i.test(name));
+  const hint = archive === undefined ? '' : ` An archive is imported by itself: ${archive.slice(0, 80)}.`;
   listing.problems.error({
     code: 'LOCATION_NOT_FOUND',
     path: 'market',

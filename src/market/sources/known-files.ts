@@ -51,24 +51,24 @@ function findSettledIdentity(
  */
 export async function findVersionFileByBytes(
   files: TableFiles,
-  known: readonly VersionFile[],
+  versionFiles: readonly VersionFile[],
   listedAt: number,
 ): Promise<ReadonlyMap<string, VersionFile>> {
-  const knownAt = new Map(known.map((file) => [file.path, file]));
+  const knownAt = new Map(versionFiles.map((file) => [file.path, file]));
   const same = new Map<string, VersionFile>();
   const memory = digestMemory();
   for (const file of files.market) {
-    const held = knownAt.get(file.path);
+    const versionFile = knownAt.get(file.path);
     if (
-      held?.dataset !== 'market' ||
-      held.label !== file.label ||
-      held.bytes !== file.bytes ||
-      held.identity === file.identity
+      versionFile?.dataset !== 'market' ||
+      versionFile.label !== file.label ||
+      versionFile.bytes !== file.bytes ||
+      versionFile.identity === file.identity
     )
       continue;
     const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
-    if (result?.sha256 !== held.sha256 || (await readFileIdentity(file.path)) !== file.identity) continue;
-    same.set(file.path, { ...held, identity: findSettledIdentity(file, listedAt) });
+    if (result?.sha256 !== versionFile.sha256 || (await readFileIdentity(file.path)) !== file.identity) continue;
+    same.set(file.path, { ...versionFile, identity: findSettledIdentity(file, listedAt) });
   }
   return same;
 }
@@ -101,11 +101,11 @@ export interface UnreadFiles {
  */
 export function selectUnreadFiles(
   files: TableFiles,
-  known: readonly VersionFile[],
+  versionFiles: readonly VersionFile[],
   byBytes: ReadonlyMap<string, VersionFile> = new Map(),
   derived: readonly TableKind[] = [],
 ): UnreadFiles {
-  const knownAt = new Map(known.map((file) => [file.path, file]));
+  const knownAt = new Map(versionFiles.map((file) => [file.path, file]));
   const findVersionFile = (table: TableKind, { path, label, identity }: SourceFile): VersionFile | undefined => {
     const file = knownAt.get(path);
     return file?.identity === identity && file.label === label && file.dataset === table ? file : byBytes.get(path);
@@ -121,11 +121,11 @@ export function selectUnreadFiles(
   for (const table of TABLE_KINDS) {
     if (table === 'market' || derived.includes(table)) continue;
     const same = files[table].flatMap((file) => findVersionFile(table, file) ?? []);
-    const held = known.filter((file) => file.dataset === table);
-    if (same.length !== files[table].length || same.length !== held.length) {
-      const labels = new Set(held.map(({ label }) => label));
-      if (held.length === files[table].length && files[table].every(({ label }) => labels.has(label)))
-        digests[table] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
+    const tableFiles = versionFiles.filter((file) => file.dataset === table);
+    if (same.length !== files[table].length || same.length !== tableFiles.length) {
+      const labels = new Set(tableFiles.map(({ label }) => label));
+      if (tableFiles.length === files[table].length && files[table].every(({ label }) => labels.has(label)))
+        digests[table] = Object.fromEntries(tableFiles.map(({ label, sha256 }) => [label, sha256]));
       continue;
     }
     unread[table] = [];
@@ -134,7 +134,7 @@ export function selectUnreadFiles(
   }
   return {
     files: unread,
-    isMarketChanged: market < known.filter(({ dataset: table }) => table === 'market').length,
+    isMarketChanged: market < versionFiles.filter(({ dataset: table }) => table === 'market').length,
     unchanged,
     unchangedTables,
     digests,

@@ -22,7 +22,7 @@ export interface Locations {
  * @param machine name of this machine in refusals, if other machines may allow the path
  */
 export function createLocations(roots: readonly string[], machine?: string): Locations {
-  const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
+  const machinePhrase = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
   // Roots are resolved each time, because a root may be created or redirected after the start.
   const resolveRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
@@ -37,7 +37,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
         problem: {
           code: 'LOCATION_NOT_ALLOWED' as const,
           path: 'location',
-          message: `The location is not inside one of the folders that the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${here}.`,
+          message: `The location is not inside one of the folders that the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${machinePhrase}.`,
         },
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;

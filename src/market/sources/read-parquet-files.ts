@@ -8,7 +8,7 @@ import { formatReason } from '../tables/fault-reason.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { createMarketRowsOn } from '../mapping/mapped-content.js';
-import { readColumns, planMarketColumns, scanOf } from './parquet/parquet.js';
+import { readColumns, planMarketColumns, formatScan } from './parquet/parquet.js';
 import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
@@ -39,12 +39,12 @@ export async function readParquetMarket(
     const sound = await checkFiles(connection, listed, terms, problems);
     if (sound === undefined) return undefined;
     const { files, columns: typed } = sound;
-    const scan = scanOf(files, { withRows: false });
+    const scan = formatScan(files, { withRows: false });
     const columns = planMarketColumns(typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
       await reportMarketProblems(
         duck,
-        { files, numberedScan: scanOf(files, { withRows: true }), columns: columns.rest },
+        { files, numberedScan: formatScan(files, { withRows: true }), columns: columns.rest },
         problems,
       );
       return undefined;
@@ -53,7 +53,7 @@ export async function readParquetMarket(
       const scattering = startThreads(listed);
       return await readTypedMarket(
         duck,
-        { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart, onNames, scattering },
+        { files, scan, numberedScan: formatScan(files, { withRows: true }), columns, isPart, onNames, scattering },
         problems,
         (fraction) => {
           void digest();
@@ -67,7 +67,7 @@ export async function readParquetMarket(
       const names =
         terms.mapping === null
           ? columns.columns
-          : (await readColumns(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+          : (await readColumns(connection, formatScan([file], { withRows: false }))).map(({ name }) => name);
       const opened = rows.beginFile(file.label, names, formatTableName(file));
       if (opened === undefined) continue;
       await readCells(connection, file, names, (cells) => rows.addCells(opened, cells));
@@ -131,7 +131,7 @@ async function reportUnreadable(
   const before = problems.errors;
   const duck = await open().catch(() => undefined); // a database that cannot be opened says nothing about the files
   for (const file of duck === undefined ? [] : files)
-    await readColumns(duck!.connection, scanOf([file], { withRows: false })).catch((error: unknown) =>
+    await readColumns(duck!.connection, formatScan([file], { withRows: false })).catch((error: unknown) =>
       problems.error(describeUnreadableFile(file, error)),
     );
   return problems.errors > before;
@@ -169,14 +169,14 @@ async function readCells(
   columns: readonly string[],
   addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const typedColumns = await readColumns(connection, scanOf([file], { withRows: false }));
+  const typedColumns = await readColumns(connection, formatScan([file], { withRows: false }));
   const list = columns.map((name) => {
     const column = typedColumns.find((ownTypedColumn) => ownTypedColumn.name === name);
     return column === undefined ? `NULL AS ${quoteName(name)}` : formatBoundColumn(column);
   });
   for await (const chunk of streamChunks(
     connection,
-    `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`,
+    `SELECT ${list.join(', ')} FROM ${formatScan([file], { withRows: false })}`,
   )) {
     for (const row of chunk.getRows()) addRow(row.map(toCell));
   }

@@ -33,7 +33,7 @@ export async function readSource(
   files: TableFiles,
   problems: Problems,
   onProgress: Progress,
-  { isPart = false, isOwn = false, known = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
+  { isPart = false, isOwn = false, knownDigests = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
 ): Promise<SourceResult | undefined> {
   const sourceFiles = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   for (const { label, path } of sourceFiles) problems.nameFile(label, formatFileName(label, path));
@@ -42,7 +42,7 @@ export async function readSource(
     digests: [],
     unchangedTables: [],
     problems,
-    known,
+    knownDigests,
     follower,
     terms,
     duck: () => (duck ??= openDuckDb({ files: listParquetPaths(sourceFiles) })),
@@ -116,7 +116,7 @@ async function readMarket(
   const rows = createMarketRowsOn(terms, problems, { isPart });
   const records = createMarketRecords(rows);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  let done = 0;
+  let readBytes = 0;
   for (const file of files) {
     const [before, errors] = [rows.rows, problems.errors];
     await readRows(file, digests, problems, {
@@ -130,10 +130,10 @@ async function readMarket(
         const table = { label: file.label, columns, mayBeLonger: hasTwoHeaders(terms.mapping), problems };
         return opened && createSheetReader(table, (cells) => rows.addCells(opened, cells));
       },
-      onBytes: (bytes) => onProgress((done + bytes) / total),
+      onBytes: (bytes) => onProgress((readBytes + bytes) / total),
       terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
     });
-    done += file.bytes;
+    readBytes += file.bytes;
     // For a single file, the empty market is reported instead; in a part of a source, an empty file is permitted.
     if (files.length > 1 && !isPart && rows.rows === before && problems.errors === errors)
       problems.error({
@@ -185,9 +185,9 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],
-  { known, digests }: SourceReadState,
+  { knownDigests, digests }: SourceReadState,
 ): Promise<boolean> {
-  const expected = known[tableKind];
+  const expected = knownDigests[tableKind];
   if (expected === undefined) return false;
   const results: FileDigest[] = [];
   try {

@@ -57,14 +57,14 @@ export async function readTypedMarket(
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
   const identifier = quoteName(columns.identifier);
-  const beside = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
+  const countConnection = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
   const [spellings, rowsByDay] = await awaitAll([
     // Identifiers above the maximum length are invalid, and their bytes are not copied from DuckDB.
     readDistinctTexts(
       connection,
       `SELECT ${formatShortText('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`,
     ),
-    countDays(beside, scan, columns.date),
+    countDays(countConnection, scan, columns.date),
   ]);
   const names = [...new Set(spellings.texts.map((text) => text.trim()))].sort(compareText);
   source.onNames?.(names);

@@ -30,7 +30,7 @@ export interface ReadOptions {
   /** True if the service wrote the files itself. */
   readonly isOwn?: boolean;
   /** Digests of known files; a table with equal digests is not read. */
-  readonly known?: TableDigests;
+  readonly knownDigests?: TableDigests;
   /** Receives days of the market as soon as they are complete, if the order of reading permits it. */
   readonly follower?: DayFollower;
 }
@@ -40,7 +40,7 @@ export interface SourceReadState {
   readonly digests: FileDigest[];
   readonly unchangedTables: TableKind[];
   readonly problems: Problems;
-  readonly known: TableDigests;
+  readonly knownDigests: TableDigests;
   readonly follower: DayFollower | undefined;
   readonly terms: MarketInterpretation;
   /** Returns the DuckDB that reads all Parquet files of the source. */

@@ -45,7 +45,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
   const texts = new Set<string>();
   const columns = new Set<string>();
   const tables = new Set<string>();
-  const seen = { hasStar: false, isDescription: false };
+  const queryNodes = { hasStar: false, isDescription: false };
   const pending: { readonly node: unknown; readonly depth: number; readonly isTable: boolean }[] = [
     { node: tree.statements[0], depth: 0, isTable: false },
   ];
@@ -56,21 +56,22 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
     const {
       type,
       function_name: name,
-      query_location: at,
+      query_location: queryLocation,
       column_names: named,
       table_name: tableName,
       value,
     } = node as SyntaxNode;
-    if (type === 'STAR') seen.hasStar = true;
-    if (type === 'SHOW_REF') seen.isDescription = true;
+    if (type === 'STAR') queryNodes.hasStar = true;
+    if (type === 'SHOW_REF') queryNodes.isDescription = true;
     if (type === 'COLUMN_REF') for (const one of named ?? []) columns.add(one.toLowerCase());
-    if (type === 'FUNCTION' && name !== undefined) assertAllowed(name.toLowerCase(), isTable, findPosition(query, at));
+    if (type === 'FUNCTION' && name !== undefined)
+      assertAllowed(name.toLowerCase(), isTable, findPosition(query, queryLocation));
     if (type === 'VALUE_CONSTANT' && typeof value?.value === 'string') texts.add(value.value);
     if (typeof tableName === 'string') tables.add(tableName.replaceAll('"', '').toLowerCase());
     for (const child of Object.values(node))
       pending.push({ node: child, depth: depth + 1, isTable: type === 'TABLE_FUNCTION' });
   }
-  return { texts, tables, columns: seen.hasStar ? null : columns, isDescription: seen.isDescription };
+  return { texts, tables, columns: queryNodes.hasStar ? null : columns, isDescription: queryNodes.isDescription };
 }
 
 interface SyntaxNode {
@@ -95,11 +96,11 @@ interface QueryPosition {
   readonly start: number;
 }
 
-/** Converts an offset to a position. @param at bytes of UTF-8 before the position; undefined if DuckDB reports none */
-function findPosition(query: string, at: number | undefined): QueryPosition | undefined {
+/** Converts an offset to a position. @param offset bytes of UTF-8 before the position; undefined if DuckDB reports none */
+function findPosition(query: string, offset: number | undefined): QueryPosition | undefined {
   const bytes = Buffer.from(query);
-  if (at === undefined || at > bytes.length) return undefined;
-  const before = bytes.subarray(0, at).toString();
+  if (offset === undefined || offset > bytes.length) return undefined;
+  const before = bytes.subarray(0, offset).toString();
   const lines = before.split('\n');
   return { line: lines.length, column: lines.at(-1)!.length + 1, start: before.length };
 }
@@ -135,9 +136,9 @@ export function createQueryRefusal(query: string, error: unknown, prefix = 0): R
 }
 
 export function refuseQuery(message: string, place?: QueryPosition): Refusal {
-  const at = place === undefined ? '' : `Line ${place.line}, column ${place.column}: `;
+  const location = place === undefined ? '' : `Line ${place.line}, column ${place.column}: `;
   const position = place && { position: { start: place.start, end: place.start + 1 } };
   return refuseWithFindings('query', [
-    { severity: 'error', code: 'BAD_QUERY', path: 'query', message: `${at}${message}`, ...position },
+    { severity: 'error', code: 'BAD_QUERY', path: 'query', message: `${location}${message}`, ...position },
   ]);
 }

@@ -106,15 +106,15 @@ function createTextReader() {
     for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[position + i]!, 0x9e37_79b1) ^ (hash >>> 15);
     const place = (hash >>> 7) & (CACHED_TEXTS - 1);
     const key = place * STRING_WORDS;
-    const known = texts[place];
+    const cachedText = texts[place];
     if (
-      known !== undefined &&
+      cachedText !== undefined &&
       keys[key] === words[position] &&
       keys[key + 1] === words[position + 1] &&
       keys[key + 2] === words[position + 2] &&
       keys[key + 3] === words[position + 3]
     )
-      return known;
+      return cachedText;
     const text = toText(vector.getItem(row));
     if (text === null) return null;
     keys.set(words.subarray(position, position + STRING_WORDS), key);

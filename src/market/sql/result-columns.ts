@@ -7,11 +7,11 @@ const NUMBERS = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGN
 
 /** Returns the columns of a result. Repeated names are numbered, and unsupported types become text. */
 export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] {
-  const taken = new Set<string>();
-  return result.columnNames().map((asked, position) => {
-    let name = asked;
-    for (let again = 1; taken.has(name); again++) name = `${asked}_${again}`;
-    taken.add(name);
+  const usedNames = new Set<string>();
+  return result.columnNames().map((columnName, position) => {
+    let name = columnName;
+    for (let again = 1; usedNames.has(name); again++) name = `${columnName}_${again}`;
+    usedNames.add(name);
     return { name, type: getType(result.columnType(position)) };
   });
 }

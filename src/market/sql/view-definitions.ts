@@ -51,11 +51,11 @@ export function formatPlanningTables(
   const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${quoteText(id)}`);
   const ofRuns = RUN_VIEWS.flatMap((view) => {
     if (!views.has(view) || (named.length === 0 && !hasRest)) return [emptyView(view, columns[view])];
-    const own = formatColumnTypes(createDefinedColumns(columns[view]));
+    const columnTypes = formatColumnTypes(createDefinedColumns(columns[view]));
     const names = named.map((id, i) => [quoteText(id), runTable(view, i)] as const);
     const rest = `SELECT * FROM ${formatTable(formatRestTable(view))} ${excluded.join(' ')}`;
     return [
-      ...names.map(([, name]) => `CREATE TABLE ${formatTable(name)} (${own})`),
+      ...names.map(([, name]) => `CREATE TABLE ${formatTable(name)} (${columnTypes})`),
       ...(hasRest ? [`CREATE TABLE ${formatTable(formatRestTable(view))} (${formatColumnTypes(columns[view])})`] : []),
       `CREATE VIEW ${view} AS ${[...names.map(formatBranch), ...(hasRest ? [rest] : [])].join(' UNION ALL ')}`,
     ];

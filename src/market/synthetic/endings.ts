@@ -39,9 +39,15 @@ export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): 
   const offer = toTick(price * premium);
   if (way < 0.65 && rank !== null && rank > 0) {
     const into = elders[Math.floor(partner * Math.min(rank, elders.length))];
-    const theirs = into === undefined ? undefined : findPrice(into, t);
-    if (into !== undefined && theirs !== undefined)
-      return { way: 'merged', session, offer, into, ratio: Math.max(Math.round((offer / theirs) * 1e4), 1) / 1e4 };
+    const acquirerPrice = into === undefined ? undefined : findPrice(into, t);
+    if (into !== undefined && acquirerPrice !== undefined)
+      return {
+        way: 'merged',
+        session,
+        offer,
+        into,
+        ratio: Math.max(Math.round((offer / acquirerPrice) * 1e4), 1) / 1e4,
+      };
   }
   return { way: 'acquired', session, offer };
 }
@@ -69,8 +75,10 @@ export function computeEndingGrowth(
     case 'acquired':
       return (ending.offer * (0.97 + 0.03 * random.uniform())) / price;
     case 'merged': {
-      const theirs = findPrice(ending.into, t);
-      return theirs === undefined ? 1 : (ending.ratio * theirs * (0.97 + 0.02 * random.uniform())) / price;
+      const acquirerPrice = findPrice(ending.into, t);
+      return acquirerPrice === undefined
+        ? 1
+        : (ending.ratio * acquirerPrice * (0.97 + 0.02 * random.uniform())) / price;
     }
   }
 }

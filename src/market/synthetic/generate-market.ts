@@ -189,16 +189,16 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
           ],
         });
         const lastSession = ended === null ? null : sessions[ended]!;
-        const known = reports.filter(({ published }) =>
+        const publishedReports = reports.filter(({ published }) =>
           lastSession === null ? published <= sessions.at(-1)! : published < lastSession,
         );
         const rows = [
           createRow(null, null, undefined),
-          ...known.map((report) => createRow(report.published, null, report)),
+          ...publishedReports.map((report) => createRow(report.published, null, report)),
         ];
         return [
           birth.identifier,
-          lastSession === null ? rows : [...rows, createRow(lastSession, textOf(lastSession), known.at(-1))],
+          lastSession === null ? rows : [...rows, createRow(lastSession, textOf(lastSession), publishedReports.at(-1))],
         ];
       }),
     ),
@@ -228,10 +228,10 @@ const computeRatio = (amount: number, base: number) => Math.round((1e6 * amount)
 
 /** Returns a function that formats days and caches the texts. */
 function createDayFormatter(): (day: Day) => string {
-  const known = new Map<Day, string>();
+  const textByDay = new Map<Day, string>();
   return (day) => {
-    const text = known.get(day) ?? formatDay(day);
-    known.set(day, text);
+    const text = textByDay.get(day) ?? formatDay(day);
+    textByDay.set(day, text);
     return text;
   };
 }

@@ -27,18 +27,18 @@ export function simulateCompany(birth: Birth, surroundings: Surroundings): Compa
   const life = createCompanyState(birth, surroundings);
   const { bars, actions, accounts, children } = life;
   const sessions = surroundings.spec.sessions.length;
-  let ended: number | null = null;
+  let endSession: number | null = null;
   let count = 0;
   for (let t = birth.listed; t < sessions; t++, count++) {
     if (life.ending !== undefined && t === life.ending.session) {
       const lastClose = bars.close[t - birth.listed - 1]!;
       endCompany(life.ending, { t, lastClose, act: (...action) => addAction(life, ...action) });
-      ended = t;
+      endSession = t;
       break;
     }
     simulateSession(life, t);
   }
-  return { birth, bars, count, ended, actions, reports: accounts.reports, children };
+  return { birth, bars, count, ended: endSession, actions, reports: accounts.reports, children };
 }
 
 /** State of a security while it is listed: its traits, its current values, and its published data. */

@@ -44,7 +44,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   /** Batches in separate memory, least recently used first. */
   const apart = new Map<number, readonly Float64Array[]>();
   /** Batches that are filled directly in the panels. */
-  const within = new Set<number>();
+  const startedBatches = new Set<number>();
   const spare: (readonly Float64Array[])[] = [];
   const writing = new Set<Promise<void>>();
   let last: { readonly batch: number; readonly cells: readonly Float64Array[] } | undefined;
@@ -53,11 +53,11 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
     panels.map((panel) => panel.subarray(batch * batchCells, (batch + 1) * batchCells));
 
   function open(batch: number): readonly Float64Array[] {
-    if (!isApart || within.has(batch)) return selectPanels(batch);
-    const held = apart.get(batch);
+    if (!isApart || startedBatches.has(batch)) return selectPanels(batch);
+    const heldCells = apart.get(batch);
     apart.delete(batch);
-    if (held === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
-    const cells = held ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
+    if (heldCells === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
+    const cells = heldCells ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
     apart.set(batch, cells);
     return cells;
   }
@@ -66,7 +66,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
    * Removes a batch from separate memory and returns its values; later values of the batch go directly to the panels.
    */
   function takeBatch(batch: number): readonly Float64Array[] {
-    within.add(batch);
+    startedBatches.add(batch);
     const cells = apart.get(batch) ?? [];
     apart.delete(batch);
     return cells;

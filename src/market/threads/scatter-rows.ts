@@ -66,7 +66,7 @@ export async function writeRows(
 ): Promise<ScatterResult> {
   const assets = identifiers.length;
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
-  const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
+  const allPanels = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const filled = new Uint8Array(dates.length * assets);
   const floors = listFloors(fields);
   const days = computeBatchDays({ assets, fields: fields.length }, BLOCK_DAYS);
@@ -102,10 +102,10 @@ export async function writeRows(
     });
   }
 
-  follower?.begin(whole);
+  follower?.begin(allPanels);
   await awaitAll(streams.map(drain)).finally(room.settled);
   return {
-    panels: whole,
+    panels: allPanels,
     rows,
     isSound: isSound && left.every((count) => count === 0) && rows === expected.reduce((sum, count) => sum + count, 0),
   };

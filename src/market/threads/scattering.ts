@@ -96,13 +96,13 @@ export function startScattering(settings: string): Scattering {
           follower?.complete(answer.batch * days, Math.min((answer.batch + 1) * days, target.dates.length));
       };
       follower?.begin(panels);
-      const ended = await awaitAll(
+      const answers = await awaitAll(
         started.map(async ({ thread, isReady }) =>
           (await isReady) ? requestReport(thread, { kind: 'scatter', order }, onReport) : EMPTY_REPORT,
         ),
       );
       let isSound = left.every((rest) => rest === 0);
-      for (const answer of ended) {
+      for (const answer of answers) {
         if (answer.kind === 'failed') throw new Error(answer.message);
         if (answer.kind === 'done') rows += answer.rows;
         if (answer.kind !== 'done' || !answer.isSound) isSound = false;

@@ -111,8 +111,8 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   ];
 
   function findStage(stripe: number): Stage | undefined {
-    const known = staged.get(stripe);
-    if (known !== undefined || isDirect) return known;
+    const stagedStripe = staged.get(stripe);
+    if (stagedStripe !== undefined || isDirect) return stagedStripe;
     const [oldest] = staged.keys();
     if (oldest !== undefined && (staged.size === stagedMax || (oldest === first && hashed !== null))) {
       const { rows } = staged.get(oldest)!;

@@ -32,7 +32,7 @@ export function changeCounts(before: MarketContent, after: MarketContent): Chang
 
 /** Sums the counts of several tables. */
 export function sumCounts(tables: readonly RowCounts[]): RowCounts {
-  const sumMember = (of: keyof RowCounts): number => tables.reduce((sum, counts) => sum + counts[of], 0);
+  const sumMember = (member: keyof RowCounts): number => tables.reduce((sum, counts) => sum + counts[member], 0);
   return { added: sumMember('added'), changed: sumMember('changed'), removed: sumMember('removed') };
 }
 

@@ -46,7 +46,7 @@ export function restoreContent(last: MarketContent, changes: readonly ContentCha
     );
     tables = restoreTables(tables ?? encodeTables(last), change.tables);
   }
-  const axes = { rows: dates.ids, columns: identifiers.ids, of: last };
+  const axes = { rows: dates.ids, columns: identifiers.ids, content: last };
   return {
     identifiers: identifiers.ids.map((id) => identifiers.names[id]!),
     dates: Int32Array.from(dates.ids, (id) => dates.names[id]!),
@@ -70,11 +70,11 @@ function restoreTables(texts: TableTexts, changes: ContentChange['tables']): Tab
 interface Axes {
   readonly rows: readonly number[];
   readonly columns: readonly number[];
-  readonly of: MarketContent;
+  readonly content: MarketContent;
 }
 
-function buildPanel({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64Array {
-  const [height, width] = [of.dates.length, of.identifiers.length];
+function buildPanel({ base, cells }: Overlay, { rows, columns, content }: Axes): Float64Array {
+  const [height, width] = [content.dates.length, content.identifiers.length];
   const isSameAxis = columns.length === width && columns.every((id, i) => id === i);
   const isBeginning = isSameAxis && rows.every((id, i) => id === i);
   if (base !== undefined && isBeginning && cells.size === 0) return base.subarray(0, rows.length * width);

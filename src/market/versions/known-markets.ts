@@ -30,18 +30,18 @@ export interface EarlierContents {
  */
 export function createDatedMarkets(last: MarketData, { knownOn, earlier }: EarlierContents): DatedMarkets {
   const touched = findFirstTouched(last, earlier);
-  let made: { readonly place: number; readonly market: MarketData } | undefined;
+  let latestBuilt: { readonly place: number; readonly market: MarketData } | undefined;
   return {
     at(day) {
       if (knownOn <= day) return last;
       const place = earlier.findIndex((content) => content.knownOn <= day);
       if (place < 0) throw createUnknownDayRefusal(last, day, earlier.at(-1)?.knownOn ?? knownOn);
       if (touched[place]! > day) return last;
-      if (made?.place !== place) {
+      if (latestBuilt?.place !== place) {
         const changes = earlier.slice(0, place + 1).map(({ change }) => change);
-        made = { place, market: alignToAxes(last, restoreContent(last, changes), day) };
+        latestBuilt = { place, market: alignToAxes(last, restoreContent(last, changes), day) };
       }
-      return made.market;
+      return latestBuilt.market;
     },
   };
 }
@@ -125,12 +125,12 @@ function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
 function listPartedLines(change: ListChange<string>, after: readonly string[]): readonly string[] {
   if (isWhole(change, after)) return [];
   const isShared = new Uint8Array(after.length);
-  const own: string[] = [];
+  const ownLines: string[] = [];
   for (const step of change) {
-    if ('own' in step) own.push(...step.own);
+    if ('own' in step) ownLines.push(...step.own);
     else isShared.fill(1, step[0], step[0] + step[1]);
   }
-  return [...own, ...after.filter((_, place) => isShared[place] === 0)];
+  return [...ownLines, ...after.filter((_, place) => isShared[place] === 0)];
 }
 
 /** Returns the first day on which a line of a table is known; -Infinity for a line without a day. */
@@ -151,22 +151,23 @@ function getLineDay(table: keyof TableTexts, line: string): number {
  */
 function alignToAxes(last: MarketData, content: MarketContent, day: Day): MarketData {
   const { datasetId, adjustment, currency = null, contentHash } = last;
-  const of = { datasetId, adjustment, currency, contentHash };
-  const [start, own] = [last.dates[0], content.dates[0]];
-  if (start === undefined || own === undefined || own < start)
+  const header = { datasetId, adjustment, currency, contentHash };
+  const [start, contentStart] = [last.dates[0], content.dates[0]];
+  if (start === undefined || contentStart === undefined || contentStart < start)
     throw new Refusal(
       'NO_DATA_KNOWN',
       `What was known of the data store ${datasetId} on ${formatDay(day)} does not begin with the data of the run.`,
       { store_id: datasetId, decision_date: formatDay(day) },
     );
-  const held = new Set(last.identifiers);
+  const heldIdentifiers = new Set(last.identifiers);
   const isSameAxis =
-    content.identifiers.length === last.identifiers.length && content.identifiers.every((name) => held.has(name));
-  if (isSameAxis && own === start) return { ...content, ...of };
-  const identifiers = [...last.identifiers, ...content.identifiers.filter((name) => !held.has(name))];
+    content.identifiers.length === last.identifiers.length &&
+    content.identifiers.every((name) => heldIdentifiers.has(name));
+  if (isSameAxis && contentStart === start) return { ...content, ...header };
+  const identifiers = [...last.identifiers, ...content.identifiers.filter((name) => !heldIdentifiers.has(name))];
   const places = new Map(identifiers.map((name, place) => [name, place]));
   const columns = Int32Array.from(content.identifiers, (name) => places.get(name)!);
-  const dates = own === start ? content.dates : Int32Array.from([start, ...content.dates]);
+  const dates = contentStart === start ? content.dates : Int32Array.from([start, ...content.dates]);
   const shift = dates.length - content.dates.length;
   const widenPanel = (panel: Float64Array): Float64Array => {
     const wide = new Float64Array(dates.length * identifiers.length).fill(Number.NaN);
@@ -176,5 +177,5 @@ function alignToAxes(last: MarketData, content: MarketContent, day: Day): Market
     return wide;
   };
   const fields = new Map([...content.fields].map(([name, panel]) => [name, widenPanel(panel)]));
-  return { ...content, ...of, identifiers, dates, fields };
+  return { ...content, ...header, identifiers, dates, fields };
 }

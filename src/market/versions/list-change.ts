@@ -5,11 +5,11 @@
 export type ListChange<T> = readonly (readonly [number, number] | { readonly own: readonly T[] })[];
 
 /** Returns the instructions for building one list from another. @cost one lookup per item */
-export function listChange<T extends string | number>(wanted: readonly T[], from: readonly T[]): ListChange<T> {
+export function listChange<T extends string | number>(target: readonly T[], from: readonly T[]): ListChange<T> {
   const places = new Map<T, number>();
   for (let i = from.length - 1; i >= 0; i--) places.set(from[i]!, i);
   const steps: ([number, number] | { readonly own: T[] })[] = [];
-  for (const item of wanted) {
+  for (const item of target) {
     const last = steps.at(-1);
     const place = places.get(item);
     if (Array.isArray(last) && from[last[0] + last[1]] === item) last[1]++;

@@ -78,7 +78,12 @@ export async function readFolderAddition(
     !unread.isMarketChanged &&
     unread.unchanged.some(({ dataset: table }) => table === 'market');
   const part = isPart
-    ? await folders.readFiles(source, files, { files: unread.files, isPart, known: unread.digests, terms }, options)
+    ? await folders.readFiles(
+        source,
+        files,
+        { files: unread.files, isPart, knownDigests: unread.digests, terms },
+        options,
+      )
     : undefined;
   if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
     return add(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });

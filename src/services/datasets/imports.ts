@@ -71,7 +71,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const previousFiles = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
-      return { folder: work.folder, held: previousFiles, load };
+      return { folder: work.folder, storedFiles: previousFiles, load };
     };
     try {
       const result = await readImport(dependencies, body, { onImport, asker });

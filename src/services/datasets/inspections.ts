@@ -28,7 +28,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
     const signal = AbortSignal.any([asker.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
     const inspected = await inspectSource(request);
-    const input = { inspected, said: { mapping: request.mapping, answers: request.answers } };
+    const input = { inspected, inspectionTerms: { mapping: request.mapping, answers: request.answers } };
     const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), { ...asker, signal });
     return {
       ...inspection,

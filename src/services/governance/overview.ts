@@ -1,15 +1,20 @@
 import type { GovernanceOverview } from '#contract/governance.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { readIndex } from '#domain/checks/validate-index.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { parseDay } from '#domain/time/days.js';
 import { readAuditHead } from '#store/audit/log.js';
 import { getOwner } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { readLogHead, publishedThrough } from '#store/publication/log.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import { listRegisteredErrors } from '../publication/errors.js';
+import { readDataset } from '../stored/dataset-documents.js';
 import { readJudgements } from './read-judgements.js';
 
-type Documents = Pick<DocumentStore, 'get' | 'ids' | 'lastNumber'>;
+type Documents = Pick<DocumentStore, 'get' | 'ids' | 'lastNumber' | 'list'>;
 type Statement = GovernanceOverview['statements'][number];
 
 /** Number of newest entries of a register in the overview. */
@@ -19,13 +24,18 @@ const SEARCHED_DECISIONS = 20;
 /** Number of publication logs that are read at the same time. */
 const READ_CONCURRENCY = 16;
 
+export interface OverviewDependencies {
+  readonly documents: Documents;
+  readonly calendars: Calendars;
+}
+
 /**
  * Counts the entries of all registers, and reads the newest ones.
- * @cost two reads per published index, and up to 20 per schedule
+ * @cost two reads per published index, up to 20 per schedule, and a list of the indices and stores
  * @throws Refusal DOCUMENT_UNREADABLE for the audit log
  */
-export async function summariseGovernance(documents: Documents): Promise<GovernanceOverview> {
-  const statements = await listStatements(documents);
+export async function summariseGovernance({ documents, calendars }: OverviewDependencies): Promise<GovernanceOverview> {
+  const statements = await listStatements(documents, await createLagCounter({ documents, calendars }));
   const errors: GovernanceOverview['latest_errors'] = [];
   for (const { index_id: id, errors: indexErrors } of statements)
     if (indexErrors > 0) errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
@@ -50,7 +60,7 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
 }
 
 /** Lists all indices with their published closes and errors. Only logs of published indices are read. */
-async function listStatements(documents: Documents): Promise<Statement[]> {
+async function listStatements(documents: Documents, computeLag: LagCounter): Promise<Statement[]> {
   const errors = countByOwner(await documents.ids('publication-error'));
   const ids = await documents.ids('index');
   const published = new Set(await documents.ids('publication-head'));
@@ -58,11 +68,34 @@ async function listStatements(documents: Documents): Promise<Statement[]> {
   for (let from = 0; from < ids.length; from += READ_CONCURRENCY) {
     const read = ids.slice(from, from + READ_CONCURRENCY).map(async (id): Promise<Statement> => {
       const log = published.has(id) ? await readPublished(documents, id) : { published_through: null, entries: 0 };
-      return { index_id: id, ...log, errors: errors.get(id) ?? 0 };
+      return { index_id: id, ...log, ...computeLag(id, log.published_through), errors: errors.get(id) ?? 0 };
     });
     statements.push(...(await Promise.all(read)));
   }
   return statements;
+}
+
+type LagCounter = (
+  indexId: string,
+  publishedThrough: string | null,
+) => Pick<Statement, 'data_through' | 'sessions_behind'>;
+
+/** Returns a function that counts the sessions in the data of an index after its last published date. */
+async function createLagCounter({ documents, calendars }: OverviewDependencies): Promise<LagCounter> {
+  const { documents: indices } = await documents.list('index', readIndex);
+  const { documents: stores } = await documents.list('store', readDataset);
+  const byId = new Map(indices.map((document) => [document.id, document]));
+  return (indexId, published) => {
+    const document = byId.get(indexId);
+    const storeId = document?.store_id ?? null;
+    const end = stores.find((store) => (storeId === null ? store.active : store.store_id === storeId))?.end ?? null;
+    const sessions = document && calendars.get(document.calendar)?.sessions;
+    const [first, last] = [parseDay(published ?? ''), parseDay(end ?? '')];
+    if (sessions === undefined || first === undefined || last === undefined)
+      return { data_through: end, sessions_behind: null };
+    const behind = findLastAtMost(sessions, last) - findLastAtMost(sessions, first);
+    return { data_through: end, sessions_behind: Math.max(0, behind) };
+  };
 }
 
 function countByOwner(ids: readonly string[]): ReadonlyMap<string, number> {

@@ -7,7 +7,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { signHash } from '#store/publication/signing.js';
-import { hashOf } from '#store/publication/statement-hash.js';
+import { computeStatementHash } from '#store/publication/statement-hash.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { EarlierContentFiles } from '#jobs/tasks/files.js';
@@ -141,7 +141,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
         at: timestamp(),
         key_id: key.key_id,
       };
-      const hash = hashOf(stated);
+      const hash = computeStatementHash(stated);
       const manifest: BundleManifest = { ...stated, hash, signature: signHash(key, hash) };
       return archive([
         { name: MANIFEST_FILE, bytes: new TextEncoder().encode(`${JSON.stringify(manifest)}\n`) },

@@ -16,7 +16,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, readLogBatches, readLogHead } from '#store/publication/log.js';
 import { hashSigner } from '#store/publication/signing.js';
-import { hashOf } from '#store/publication/statement-hash.js';
+import { computeStatementHash } from '#store/publication/statement-hash.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { markPublished } from '../stored/run-list.js';
@@ -236,7 +236,7 @@ async function addSign(statements: readonly Statement[], { head }: Log, key: Sig
   for (const statement of statements) {
     const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
     ({ seq } = stated);
-    hash = hashOf(stated);
+    hash = computeStatementHash(stated);
     entries.push({ ...stated, hash, signature: await signHash(hash) });
     if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
   }

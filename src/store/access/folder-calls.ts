@@ -74,10 +74,10 @@ export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, 
         leave();
       };
       work().then(
-        (done) => {
+        (result) => {
           end();
-          if (isLate) onLate(done);
-          else resolve(done);
+          if (isLate) onLate(result);
+          else resolve(result);
         },
         (thrown: unknown) => {
           end();

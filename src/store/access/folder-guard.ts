@@ -48,9 +48,9 @@ export function guardFolder(
       for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
         try {
           await assertFolderExists();
-          const done = await work(pause > PAUSE_MS);
+          const result = await work(pause > PAUSE_MS);
           await assertFolderExists();
-          return done;
+          return result;
         } catch (thrown) {
           if (!isUnavailable(thrown)) throw thrown;
           if (performance.now() > until)

@@ -2,7 +2,7 @@ import { AuditSeal } from '#domain/documents/audit-document.js';
 import { NO_HASH, type SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { signHash } from '../publication/signing.js';
-import { hashOf } from '../publication/statement-hash.js';
+import { computeStatementHash } from '../publication/statement-hash.js';
 import { findLatestTime } from '../timestamp.js';
 import { readAuditHead, formatEntryId, putAuditHead } from './log.js';
 import { parseStored } from '../read-stored.js';
@@ -10,17 +10,17 @@ import { parseStored } from '../read-stored.js';
 /**
  * Signs the log up to its end, unless it is signed already. The time of the signature is not before the last signature
  * or the creation of the key.
- * @param now time, ISO-8601 UTC
+ * @param time time, ISO-8601 UTC
  * @cost 0.2 ms
  */
-export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, now: string): Promise<void> {
+export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, time: string): Promise<void> {
   const head = await readAuditHead(tx);
   const { seq, hash: entry_hash, seals } = head;
   if (seq === 0 || (await tx.get('audit-seal', formatEntryId(seq))) !== undefined) return;
   const before = await createLastSeal(tx);
   const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
   const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
-  const timestamp = findLatestTime(now, key.valid_from, before?.at);
+  const timestamp = findLatestTime(time, key.valid_from, before?.at);
   const stated = {
     seq,
     entry_hash,
@@ -28,7 +28,7 @@ export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, now
     at: timestamp,
     key_id: key.key_id,
   };
-  const hash = hashOf(stated);
+  const hash = computeStatementHash(stated);
   await tx.put('audit-seal', formatEntryId(seq), {
     ...stated,
     hash,

@@ -1,6 +1,6 @@
 import { AuditEntry, AuditSeal, NO_AUDIT, StoredAuditHead, type AuditHead } from '#domain/documents/audit-document.js';
 import { NO_HASH, SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
-import { hashOf } from '../publication/statement-hash.js';
+import { computeStatementHash } from '../publication/statement-hash.js';
 import { findSignatureFault } from '../publication/verify-log.js';
 import { computeAuditHash } from './log.js';
 
@@ -43,16 +43,16 @@ export function verifyAudit(
 ): ValidAudit | AuditFault {
   const check = createSealsCheck(seals, keys);
   let last: AuditHead = NO_AUDIT;
-  for (const given of entries) {
+  for (const value of entries) {
     const seq = last.seq + 1;
-    const entry = AuditEntry.safeParse(given).data;
+    const entry = AuditEntry.safeParse(value).data;
     if (entry === undefined) return { seq, reason: 'it is not an entry of an audit log' };
     const reason = findFault(entry, last) ?? check.faultAt(entry);
     if (reason !== undefined) return { seq, reason };
     last = { seq, hash: entry.hash };
   }
-  const beyond = check.beyond(last.seq);
-  if (beyond !== undefined) return { seq: last.seq + 1, reason: beyond };
+  const sealFault = check.beyond(last.seq);
+  if (sealFault !== undefined) return { seq: last.seq + 1, reason: sealFault };
   // An attacker who removes the signatures can recompute the hashes of later entries.
   if (head === null && keys !== null && check.last < last.seq)
     return { seq: check.last + 1, reason: 'no signature covers it' };
@@ -77,8 +77,8 @@ interface SealsCheck {
   readonly unchained: number;
 }
 
-function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, PublicKey> | null): SealsCheck {
-  const seals = given.map((each) => AuditSeal.safeParse(each).data);
+function createSealsCheck(values: readonly unknown[], keys: ReadonlyMap<string, PublicKey> | null): SealsCheck {
+  const seals = values.map((each) => AuditSeal.safeParse(each).data);
   const bySeq = new Map<number, AuditSeal>();
   const misplaced = new Map<number, string>();
   let before: AuditSeal | undefined;
@@ -95,7 +95,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
       const seal = bySeq.get(seq);
       if (seal === undefined) return undefined;
       if (seal.entry_hash !== hash) return 'it differs from the signed entry';
-      if (hashOf(seal) !== seal.hash) return 'the hash of its seal does not match the seal';
+      if (computeStatementHash(seal) !== seal.hash) return 'the hash of its seal does not match the seal';
       const fault = keys === null ? undefined : findSignatureFault(seal, keys);
       return fault === undefined ? misplaced.get(seq) : `in its seal, ${fault}`;
     },
@@ -125,7 +125,7 @@ interface DiskDocument {
 
 /** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
 export interface AuditCheck {
-  look(found: DiskDocument): void;
+  look(document: DiskDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }

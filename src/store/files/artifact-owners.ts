@@ -34,7 +34,7 @@ export function listNames(value: Buffer): readonly string[] {
 
 export interface ArtifactOwners {
   /** Sets the references of a document; returns the names that no document refers to any longer. */
-  own(key: string, names: readonly string[]): readonly string[];
+  setArtifacts(key: string, names: readonly string[]): readonly string[];
   isOwned(name: string): boolean;
   names(): ReadonlySet<string>;
 }
@@ -47,7 +47,7 @@ export function createArtifactOwners(): ArtifactOwners {
   const namesByKey = new Map<string, readonly string[]>();
   const ownersByName = new Map<string, number>();
   return {
-    own(key, names) {
+    setArtifacts(key, names) {
       const before = namesByKey.get(key) ?? [];
       for (const name of names) ownersByName.set(name, (ownersByName.get(name) ?? 0) + 1);
       for (const name of before) {

@@ -38,7 +38,7 @@ export async function openArtifacts(
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
   const getPath = (name: string): string => join(folder, name);
-  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createThreadHash();
+  const createPassingHash = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createThreadHash();
   /** Names of files in a shared folder that a worker of this process is writing. */
   const claimed = new Set<string>();
 
@@ -46,7 +46,7 @@ export async function openArtifacts(
     let file: number | undefined;
     try {
       file = await openArtifact(ref);
-      await verifyFile({ file, ref, hash: hashOf(ref) }, call);
+      await verifyFile({ file, ref, hash: createPassingHash(ref) }, call);
       return true;
     } catch {
       return false; // an unreadable file is not intact, whatever the reason
@@ -113,7 +113,7 @@ export async function openArtifacts(
       if (range) return streamFrom([{ file, ...range }], call);
       try {
         // damage is reported before the first byte is sent
-        const sum = await verifyFile({ file, ref, hash: hashOf(ref) }, call);
+        const sum = await verifyFile({ file, ref, hash: createPassingHash(ref) }, call);
         const ends = { ref, crc32: sum };
         return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends }], call);
       } catch (thrown) {

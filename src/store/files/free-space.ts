@@ -50,9 +50,9 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
   let room = 0;
 
   async function readCurrentSpace(): Promise<VolumeSpace> {
-    const now = gauge.monotonicMs();
-    if (reading === undefined || now - readAt > READING_AGE_MAX_MS || writtenSince > READING_SHARE_MAX * room) {
-      readAt = now;
+    const nowMs = gauge.monotonicMs();
+    if (reading === undefined || nowMs - readAt > READING_AGE_MAX_MS || writtenSince > READING_SHARE_MAX * room) {
+      readAt = nowMs;
       writtenSince = 0;
       reading = gauge.read(folder);
       const space = await reading;

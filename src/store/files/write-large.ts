@@ -146,8 +146,8 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
 
   return {
     async write(block) {
-      const done = await writeSectors(block.subarray(0, block.length - (block.length % SECTOR_BYTES)));
-      await writePart(call, handle, block.subarray(done), offset + done);
+      const writtenBytes = await writeSectors(block.subarray(0, block.length - (block.length % SECTOR_BYTES)));
+      await writePart(call, handle, block.subarray(writtenBytes), offset + writtenBytes);
       offset += block.length;
     },
     close,

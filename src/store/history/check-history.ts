@@ -58,11 +58,11 @@ interface HistoryState {
 }
 
 function createDocumentPart(): Part {
-  const found = new Map<string, HistoryState>();
+  const historyByName = new Map<string, HistoryState>();
   const getState = (name: string): HistoryState => {
-    const known = found.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
-    found.set(name, known);
-    return known;
+    const history = historyByName.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
+    historyByName.set(name, history);
+    return history;
   };
 
   function lookAtVersion(id: string, body: unknown): string | undefined {
@@ -92,7 +92,7 @@ function createDocumentPart(): Part {
       return undefined;
     },
     gaps: () =>
-      [...found].flatMap(([name, each]) => {
+      [...historyByName].flatMap(([name, each]) => {
         const reason = findGap(each);
         return reason === undefined ? [] : [{ name, reason }];
       }),
@@ -145,9 +145,9 @@ function createDataPart(): Part {
       if (kind === 'store') stores.add(id);
       if (kind === 'data-history') return checkHead(id, body);
       if (kind !== 'data-version') return undefined;
-      const known = numbers.get(getOwner(id)) ?? [];
-      numbers.set(getOwner(id), known);
-      known.push(parseNumber(id));
+      const ownerNumbers = numbers.get(getOwner(id)) ?? [];
+      numbers.set(getOwner(id), ownerNumbers);
+      ownerNumbers.push(parseNumber(id));
       return DataVersionDocument.safeParse(body).success ? undefined : 'it is not a data version';
     },
     gaps: () => [

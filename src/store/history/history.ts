@@ -203,16 +203,16 @@ const TRIM_BATCH = 100;
  * Removes the oldest versions beyond the limit. Version numbers are not reused, and the author of the first version
  * remains recorded.
  * @param latest number of the last version
- * @param kept number of versions to keep, at least 1
+ * @param keptVersions number of versions to keep, at least 1
  */
 export async function trimHistory(
   tx: DocumentTransaction,
   subject: Subject,
-  { latest, kept }: { readonly latest: number; readonly kept: number },
+  { latest, keptVersions }: { readonly latest: number; readonly keptVersions: number },
 ): Promise<void> {
-  if (latest <= kept) return;
+  if (latest <= keptVersions) return;
   const [{ purged } = { purged: 0 }, record] = await Promise.all([readHead(tx, subject), recordOf(tx, subject)]);
-  const last = Math.min(latest - kept, purged + TRIM_BATCH);
+  const last = Math.min(latest - keptVersions, purged + TRIM_BATCH);
   if (last <= purged) return;
   const owner = record?.owner ?? (await readAuthor(tx, subject, purged + 1));
   for (let version = purged + 1; version <= last; version++)

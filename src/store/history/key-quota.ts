@@ -31,14 +31,14 @@ function readWriter(body: unknown): WriterRecord | undefined {
  * Each process counts separately, and includes the writes of other processes after its next start.
  */
 export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number): KeyQuota {
-  const taken = new Map<string, number>();
+  const bytesByKey = new Map<string, number>();
   let reading: Promise<void> | undefined;
 
   async function read(): Promise<void> {
     const { documents: versions } = await documents.list('version', readWriter);
     for (const { keyId, bytes } of versions) add(keyId, bytes);
   }
-  const add = (keyId: string, bytes: number): void => void taken.set(keyId, (taken.get(keyId) ?? 0) + bytes);
+  const add = (keyId: string, bytes: number): void => void bytesByKey.set(keyId, (bytesByKey.get(keyId) ?? 0) + bytes);
 
   return {
     ready() {
@@ -51,7 +51,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
       const change = ({ keyId, bytes }: WriterRecord): number => {
         const sum = (changes.get(keyId) ?? 0) + bytes;
         changes.set(keyId, sum);
-        return (taken.get(keyId) ?? 0) + sum;
+        return (bytesByKey.get(keyId) ?? 0) + sum;
       };
       return {
         commit: () => changes.forEach((bytes, keyId) => add(keyId, bytes)),

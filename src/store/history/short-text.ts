@@ -29,7 +29,7 @@ const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 const HASH_BITS = 11;
 /** Last position of four bytes in the dictionary by their hash, plus one; 0 if there is none. */
 const lastPositions = new Uint16Array(1 << HASH_BITS);
-for (let at = 0; at + MATCH_MIN <= BEGIN; at++) lastPositions[hashAt(at)] = at + 1;
+for (let offset = 0; offset + MATCH_MIN <= BEGIN; offset++) lastPositions[hashAt(offset)] = offset + 1;
 const positions = new Uint16Array(lastPositions.length);
 
 function hashAt(offset: number): number {

@@ -75,11 +75,11 @@ interface TransactionParts {
 /** Wraps a transaction: writes of versioned kinds add versions, and writes of audited kinds are logged. */
 export function createVersionedTransaction<T extends DocumentTransaction>(
   tx: T,
-  { now, options, versionsKept: kept = Infinity }: TransactionParts,
+  { now, options, versionsKept: keptVersions = Infinity }: TransactionParts,
 ): T {
   const getAuthor = (): Authorship => options?.by ?? NO_REQUEST;
-  let at: string | undefined;
-  const getTime = (): string => (at ??= formatTimestamp(now()));
+  let timestamp: string | undefined;
+  const getTime = (): string => (timestamp ??= formatTimestamp(now()));
   const ahead = createPrefetchedReads(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
@@ -93,7 +93,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   /** Deletes a versioned document. @returns true if the document or its versions existed */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
-    const standing = await readDocumentState(tx, subject, ahead.take(subject));
+    const documentState = await readDocumentState(tx, subject, ahead.take(subject));
     const existed = await tx.delete(kind, id);
     const authorship = getAuthor();
     if (authorship.purges === true) {
@@ -102,8 +102,8 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       return existed || isPurged;
     }
     if (!existed) return false;
-    const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing });
-    if (version !== null) await trimHistory(tx, subject, { latest: version, kept });
+    const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing: documentState });
+    if (version !== null) await trimHistory(tx, subject, { latest: version, keptVersions });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
@@ -125,15 +125,15 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        const standing = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
+        const documentState = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
         const { etag, added } = await putVersioned(
           tx,
           { kind, id },
-          { body, by: getAuthor(), at: getTime(), standing },
+          { body, by: getAuthor(), at: getTime(), standing: documentState },
         );
-        if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, kept });
+        if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, keptVersions });
         const changes =
-          kind === 'store' ? storeChanges(standing.document, body, { etag, isVersion: added !== undefined }) : [];
+          kind === 'store' ? storeChanges(documentState.document, body, { etag, isVersion: added !== undefined }) : [];
         for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
         return etag;
       }
@@ -247,10 +247,10 @@ const ADOPTION_BATCH = 256;
  * @cost two listings of ids, if all documents have versions
  */
 export async function adoptDocuments(documents: DocumentStore): Promise<number> {
-  const known = new Set(await documents.ids('history'));
+  const historyIds = new Set(await documents.ids('history'));
   let adopted = 0;
   for (const kind of VERSIONED_KINDS) {
-    const missing = (await documents.ids(kind)).filter((id) => !known.has(`${kind}/${id}`));
+    const missing = (await documents.ids(kind)).filter((id) => !historyIds.has(`${kind}/${id}`));
     for (let from = 0; from < missing.length; from += ADOPTION_BATCH) {
       const batch = missing.slice(from, from + ADOPTION_BATCH);
       if (!(await isWritten(documents, kind, batch))) return adopted;

@@ -20,11 +20,11 @@ export interface RunsCheck {
 export function createRunsCheck(): RunsCheck {
   const lists = new Map<string, RunListDocument | undefined>();
   /** Ids of the kept runs, and of the newest run (undefined if it is unreadable), by index or strategy. */
-  const kept = new Map<string, Set<string>>();
+  const keptRuns = new Map<string, Set<string>>();
   const newest = new Map<string, string | undefined>();
 
   function listMissing(subject: string): string[] {
-    const runs = kept.get(subject) ?? new Set();
+    const runs = keptRuns.get(subject) ?? new Set();
     if (!lists.has(subject))
       return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, but their list is missing`];
     const list = lists.get(subject);
@@ -41,11 +41,11 @@ export function createRunsCheck(): RunsCheck {
     look({ kind, id, body }) {
       if (kind === 'run-list') lists.set(id, RunListDocument.safeParse(body).data);
       if (kind === 'kept-run')
-        kept.set(getOwner(id), (kept.get(getOwner(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
+        keptRuns.set(getOwner(id), (keptRuns.get(getOwner(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
       if (kind === 'run') newest.set(id, readNewestId(body));
     },
     gaps: () =>
-      [...new Set([...lists.keys(), ...kept.keys()])].flatMap((name) =>
+      [...new Set([...lists.keys(), ...keptRuns.keys()])].flatMap((name) =>
         listMissing(name).map((reason) => ({ name, reason })),
       ),
   };

@@ -47,16 +47,16 @@ export async function restoreHome({
   await makeFolder(home.path, 0o700);
   const lock = await lockHome(home.path);
   try {
-    const held = await listExistingParts(home);
+    const existingParts = await listExistingParts(home);
     const isCutShort = (await readFormat(home).catch(() => undefined)) === RESTORING;
-    if (held.length > 0 && !replace && !isCutShort) {
+    if (existingParts.length > 0 && !replace && !isCutShort) {
       throw new StartRefusal(
         EXIT_CONFIGURATION,
-        `The home ${home.path} already contains ${held.join(', ')}; --replace moves them aside.`,
+        `The home ${home.path} already contains ${existingParts.join(', ')}; --replace moves them aside.`,
       );
     }
     await writeFormat(home, RESTORING);
-    const aside = await moveAside(home, held, now());
+    const aside = await moveAside(home, existingParts, now());
     await copyParts(backup, home, manifest.files, (fraction, file) => onProgress(0.5 + fraction / 2, file));
     await writeFormat(home, manifest.home_format);
     return { manifest, aside };
@@ -101,16 +101,20 @@ export async function findDamagedFiles(
 }
 
 async function listExistingParts(home: HomeFolders): Promise<readonly string[]> {
-  const held: string[] = [];
-  for (const part of HOME_PARTS) if ((await readdir(home[part]).catch(() => [])).length > 0) held.push(part);
-  return held;
+  const existingParts: string[] = [];
+  for (const part of HOME_PARTS) if ((await readdir(home[part]).catch(() => [])).length > 0) existingParts.push(part);
+  return existingParts;
 }
 
-async function moveAside(home: HomeFolders, held: readonly string[], nowMs: number): Promise<string | undefined> {
-  if (held.length === 0) return undefined;
+async function moveAside(
+  home: HomeFolders,
+  existingParts: readonly string[],
+  nowMs: number,
+): Promise<string | undefined> {
+  if (existingParts.length === 0) return undefined;
   const aside = join(home.path, `replaced-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '')}`);
   await mkdir(aside, { mode: 0o700 });
-  for (const part of held) await rename(join(home.path, part), join(aside, part));
+  for (const part of existingParts) await rename(join(home.path, part), join(aside, part));
   await flushFolder(home.path);
   return aside;
 }

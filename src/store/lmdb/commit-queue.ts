@@ -144,8 +144,8 @@ function createKeyView(port: CommitPort, before: CommitWrites, staged: Map<strin
 
   return {
     get(key) {
-      const own = staged.get(key);
-      if (own !== undefined) return own ?? undefined;
+      const stagedValue = staged.get(key);
+      if (stagedValue !== undefined) return stagedValue ?? undefined;
       const earlier = before.get(key);
       return earlier === undefined ? port.get(key) : (earlier ?? undefined);
     },

@@ -69,19 +69,19 @@ interface Recency<T> {
 /** Creates a map that keeps the most recent values by key, at most `bytesMax` in total. */
 function createRecency<T extends { readonly bytes: number }>(bytesMax: number): Recency<T> {
   const values = new Map<string, T>(); // least recent first
-  let held = 0;
+  let heldBytes = 0;
 
   function remove(key: string): boolean {
     const value = values.get(key);
     if (value === undefined) return false;
     values.delete(key);
-    held -= value.bytes;
+    heldBytes -= value.bytes;
     return true;
   }
 
   function evict(): void {
     for (const oldest of values.keys()) {
-      if (held <= bytesMax * RETAINED_SHARE) break;
+      if (heldBytes <= bytesMax * RETAINED_SHARE) break;
       remove(oldest);
     }
   }
@@ -96,8 +96,8 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
     },
     add(key, value) {
       values.set(key, value);
-      held += value.bytes;
-      if (held > bytesMax) evict();
+      heldBytes += value.bytes;
+      if (heldBytes > bytesMax) evict();
     },
     remove,
   };

@@ -54,8 +54,8 @@ export function parseId(kind: DocumentKind, key: string): string | undefined {
 /** Returns kind and id of a key; undefined for another tenant or an unknown kind. */
 export function parseKey(key: string): { readonly kind: DocumentKind; readonly id: string } | undefined {
   const [tenant, kind, id] = Buffer.from(key, 'latin1').toString('utf8').split(SEPARATOR);
-  const known = DOCUMENT_KINDS.find((name) => name === kind);
-  return tenant === TENANT && known !== undefined && id !== undefined ? { kind: known, id } : undefined;
+  const documentKind = DOCUMENT_KINDS.find((name) => name === kind);
+  return tenant === TENANT && documentKind !== undefined && id !== undefined ? { kind: documentKind, id } : undefined;
 }
 
 export const encodeKey = (key: string): Buffer => Buffer.from(key, 'latin1');

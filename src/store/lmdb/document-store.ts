@@ -55,7 +55,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   const revisions = new Map<DocumentKind, number>();
   const cache = createDocumentCache();
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
-  for (const { key, value } of database.getRange({})) owners.own(decodeKey(key), listNames(value));
+  for (const { key, value } of database.getRange({})) owners.setArtifacts(decodeKey(key), listNames(value));
 
   let isClosed = false;
 
@@ -87,7 +87,8 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       lastKeys.follow(writes);
       for (const kind of collectKinds(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
       const unreferenced: string[] = [];
-      for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : listNames(value)));
+      for (const [key, value] of writes)
+        unreferenced.push(...owners.setArtifacts(key, value === null ? [] : listNames(value)));
       const dropped = unreferenced.filter((name) => !owners.isOwned(name));
       if (dropped.length > 0) onUnreferenced?.(dropped);
     },

@@ -27,7 +27,7 @@ export async function commitDurably(database: WritableDatabase, writes: CommitWr
     });
     await database.flushed;
   } catch (failure) {
-    const cause = await commitErrorOf(failure);
+    const cause = await findCommitError(failure);
     throw new Error(`LMDB did not commit: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause: failure,
     });
@@ -38,7 +38,7 @@ export async function commitDurably(database: WritableDatabase, writes: CommitWr
  * Returns the reason of a failed commit. It is the rejection of a second promise of lmdb-js, which must be awaited
  * because an unhandled rejection would end the process.
  */
-async function commitErrorOf(failure: unknown): Promise<unknown> {
+async function findCommitError(failure: unknown): Promise<unknown> {
   if (!(failure instanceof Error) || !('commitError' in failure)) return failure;
   try {
     return await failure.commitError;

@@ -17,22 +17,22 @@ export interface LastKeys {
 
 /** Creates the cache. @param read looks up a key in the tree */
 export function createLastKeys(read: (start: string, end: string) => string | undefined): LastKeys {
-  const known = new Map<string, string | undefined>();
+  const keyByStart = new Map<string, string | undefined>();
   return {
     find(start, end) {
-      if (known.has(start)) return known.get(start);
+      if (keyByStart.has(start)) return keyByStart.get(start);
       const key = read(start, end);
-      if (known.size === OWNERS_MAX) known.clear();
-      known.set(start, key);
+      if (keyByStart.size === OWNERS_MAX) keyByStart.clear();
+      keyByStart.set(start, key);
       return key;
     },
     follow(writes) {
       for (const [key, value] of writes) {
         const start = key.slice(0, key.lastIndexOf('/') + 1);
-        if (!known.has(start)) continue;
-        const last = known.get(start);
-        if (value === null) known.delete(start);
-        else if (last === undefined || key > last) known.set(start, key);
+        if (!keyByStart.has(start)) continue;
+        const last = keyByStart.get(start);
+        if (value === null) keyByStart.delete(start);
+        else if (last === undefined || key > last) keyByStart.set(start, key);
       }
     },
   };

@@ -36,13 +36,13 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
 }
 
 function createEntry(key: string, value: Buffer): StoredEntry {
-  const known = parseKey(key);
-  const opened = openDocument(known?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
+  const parsedKey = parseKey(key);
+  const opened = openDocument(parsedKey?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
   const isReadable = typeof opened !== 'string';
   return {
     key,
-    kind: known?.kind,
-    id: known?.id ?? key,
+    kind: parsedKey?.kind,
+    id: parsedKey?.id ?? key,
     bytes: value.length,
     unreadable: isReadable ? undefined : opened,
     body: isReadable ? opened.body : undefined,

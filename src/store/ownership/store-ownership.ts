@@ -171,10 +171,12 @@ function findOwnerFault(
 ): string | undefined {
   if (owner === undefined) return undefined;
   const isOther = identity.database !== owner.database || isOtherSystem(identity, owner);
-  const known = recorded === undefined ? [] : [recorded.token, recorded.next, ...recorded.earlier];
-  if (!isOther && known.includes(owner.token)) return undefined;
-  const [own, theirs] = [identity, owner].map(describeDatabase);
-  const relation = isOther ? `belongs to ${theirs}; this is ${own}` : `was renewed by another copy of ${own}`;
+  const knownTokens = recorded === undefined ? [] : [recorded.token, recorded.next, ...recorded.earlier];
+  if (!isOther && knownTokens.includes(owner.token)) return undefined;
+  const [description, theirs] = [identity, owner].map(describeDatabase);
+  const relation = isOther
+    ? `belongs to ${theirs}; this is ${description}`
+    : `was renewed by another copy of ${description}`;
   return `${formatLocationSubject(place)} ${relation}. Give this database a separate place (divisor adopt --new-place URL), take the place over if no service uses the other database (divisor adopt --take-over), or serve read-only (--read-only on).`;
 }
 
@@ -217,8 +219,8 @@ async function renew(
     const store = await readRecordedStore(tx);
     if (store?.ownership?.next !== next) return;
     const { token, earlier } = store.ownership;
-    const known = [...(token === null ? [] : [token]), ...earlier].slice(0, EARLIER_MAX);
-    await recordStore(tx, { ...store, ownership: { token: next, next: null, earlier: known, holder: self } });
+    const earlierTokens = [...(token === null ? [] : [token]), ...earlier].slice(0, EARLIER_MAX);
+    await recordStore(tx, { ...store, ownership: { token: next, next: null, earlier: earlierTokens, holder: self } });
   });
   return next;
 }

@@ -74,8 +74,8 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     }
   }
 
-  async function call(token: string, at: Date, columns: readonly unknown[]): Promise<CommitResult> {
-    const [row] = await database.query<CommitRow>(statement, [token, node, at, ...columns]);
+  async function call(token: string, time: Date, columns: readonly unknown[]): Promise<CommitResult> {
+    const [row] = await database.query<CommitRow>(statement, [token, node, time, ...columns]);
     const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // exactly one row
     return version === undefined ? undefined : { unreferenced };
   }

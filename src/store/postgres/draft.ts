@@ -19,7 +19,7 @@ export interface DraftWrite {
 /** Reads and writes of a transaction so far; the writes are not in the database before the commit. */
 export interface TransactionDraft {
   /** Returns the write of a document in this transaction: null for a deletion, undefined without a write. */
-  own(kind: DocumentKind, id: string): DraftWrite | null | undefined;
+  getWrite(kind: DocumentKind, id: string): DraftWrite | null | undefined;
   put(kind: DocumentKind, id: string, body: unknown): DraftWrite;
   delete(kind: DocumentKind, id: string): void;
   /** Records the version of a document that was read. */
@@ -60,7 +60,7 @@ export function createDraft(): TransactionDraft {
   const writes = new Map<string, Key & { readonly write: DraftWrite | null }>();
 
   return {
-    own: (kind, id) => writes.get(formatKey(kind, id))?.write,
+    getWrite: (kind, id) => writes.get(formatKey(kind, id))?.write,
     put(kind, id, body) {
       if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
       const text = toCanonicalJson(body);

@@ -58,7 +58,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
     [],
   );
   let horizon = start!.horizon; // exactly one row
-  let known: ReadonlySet<string> = new Set();
+  let knownIds: ReadonlySet<string> = new Set();
   let count = 0;
   let readAtMs = performance.now();
   let reading = Promise.resolve();
@@ -66,18 +66,18 @@ export async function openEventReader(database: Database, options: EventReaderOp
   let isStopped = false;
 
   function startReading(): EventReading {
-    const own = count;
+    const countAtStart = count;
     return {
       horizon,
       node,
       take(eventsFound) {
         // If another read from the same horizon has been accepted, the next read finds the events that it missed.
-        if (own !== count || isStopped) return;
+        if (countAtStart !== count || isStopped) return;
         count++;
         readAtMs = performance.now();
         horizon = eventsFound.horizon;
-        const news = eventsFound.events.filter((_, i) => !known.has(eventsFound.ids[i]!)); // there is one id per event
-        known = new Set(eventsFound.ids);
+        const news = eventsFound.events.filter((_, i) => !knownIds.has(eventsFound.ids[i]!)); // there is one id per event
+        knownIds = new Set(eventsFound.ids);
         onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // written by `commit`
       },
     };

@@ -151,7 +151,7 @@ export function createJobStatement(
   const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const words = [...kinds!, '-', ...goneKinds!].join(' ');
   const listSealedValues = (i: number): readonly unknown[] => {
-    const etag = draft.own(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
+    const etag = draft.getWrite(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
     const bytes = Buffer.from(etag, 'hex');
     return [bodies![i], bytes, Buffer.from(sealOfDocument(kinds![i]!, id, bytes), 'hex'), named![i]];
   };

@@ -72,7 +72,7 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       const values: string[] = [];
       const addParameter = (value: string): string => `$${values.push(value)}`;
       const selections = reads.map((rowQuery, place) =>
-        formatSelection(rowQuery, { place, given: addParameter, table: `${schema}.documents` }),
+        formatSelection(rowQuery, { place, bindValue: addParameter, table: `${schema}.documents` }),
       );
       const result = await database.query<DocumentRow & { readonly place: number }>(
         selections.join(' UNION ALL '),
@@ -124,16 +124,16 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
 interface SelectionTerms {
   readonly place: number;
   /** Adds a value as a parameter and returns its placeholder. */
-  readonly given: (value: string) => string;
+  readonly bindValue: (value: string) => string;
   readonly table: string;
 }
 
-function formatSelection(rowQuery: RowQuery, { place, given, table }: SelectionTerms): string {
-  const kind = given(rowQuery.kind);
+function formatSelection(rowQuery: RowQuery, { place, bindValue, table }: SelectionTerms): string {
+  const kind = bindValue(rowQuery.kind);
   if ('id' in rowQuery)
-    return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(rowQuery.id)})`;
+    return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${bindValue(rowQuery.id)})`;
   const { from, until } = createNumberedRange(rowQuery.owner);
-  const range = `kind = ${kind} AND id > ${given(from)} AND id < ${given(until)}`;
+  const range = `kind = ${kind} AND id > ${bindValue(from)} AND id < ${bindValue(until)}`;
   return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
 }
 
@@ -142,10 +142,10 @@ function formatSelection(rowQuery: RowQuery, { place, given, table }: SelectionT
  * statement is a round trip.
  */
 function createRevisions(database: Pick<Database, 'query'>, schema: string): Rows['revision'] {
-  let asked: { readonly kinds: DocumentKind[]; readonly sums: Promise<ReadonlyMap<string, number>> } | undefined;
+  let pendingSums: { readonly kinds: DocumentKind[]; readonly sums: Promise<ReadonlyMap<string, number>> } | undefined;
 
   async function read(kinds: readonly DocumentKind[]): Promise<ReadonlyMap<string, number>> {
-    asked = undefined;
+    pendingSums = undefined;
     const rows = await database.query<{ readonly kind: string; readonly sum: string }>(
       `SELECT kind, sum(count) AS sum FROM ${schema}.changes WHERE kind = ANY($1) GROUP BY kind`,
       [kinds],
@@ -154,12 +154,12 @@ function createRevisions(database: Pick<Database, 'query'>, schema: string): Row
   }
 
   return async (kind) => {
-    if (asked === undefined) {
+    if (pendingSums === undefined) {
       const kinds: DocumentKind[] = [];
-      asked = { kinds, sums: Promise.resolve(kinds).then(read) };
+      pendingSums = { kinds, sums: Promise.resolve(kinds).then(read) };
     }
-    asked.kinds.push(kind);
-    return (await asked.sums).get(kind) ?? 0;
+    pendingSums.kinds.push(kind);
+    return (await pendingSums.sums).get(kind) ?? 0;
   };
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ClientBase, QueryResult } from 'pg';
-import { sealOf } from './sealed-commit.js';
+import { formatSeal } from './sealed-commit.js';
 
 interface Key {
   readonly kind: string;
@@ -23,7 +23,7 @@ export async function sealDocuments(client: ClientBase, schema: string): Promise
           SELECT kind, id FROM ${schema}.documents WHERE (kind, id) > ($1, $2) AND seal IS NULL
             ORDER BY kind, id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
         ), sealed AS (
-          UPDATE ${schema}.documents AS d SET seal = ${sealOf({ kind: 'd.kind', id: 'd.id', etag: 'd.etag' })}
+          UPDATE ${schema}.documents AS d SET seal = ${formatSeal({ kind: 'd.kind', id: 'd.id', etag: 'd.etag' })}
             FROM unsealed AS u WHERE d.kind = u.kind AND d.id = u.id
         ) SELECT kind, id FROM unsealed ORDER BY kind DESC, id DESC LIMIT 1`,
       [last.kind, last.id],
@@ -32,7 +32,7 @@ export async function sealDocuments(client: ClientBase, schema: string): Promise
   }
 }
 
-/** Returns the seal of a document, computed like `sealOf`. */
+/** Returns the seal of a document, computed like `formatSeal`. */
 export function sealOfDocument(kind: string, id: string, etag: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${kind}/${id}`), etag]), 'hex');
 }

@@ -36,7 +36,7 @@ export const writeSealedKinds = (schema: string, stripes: number): string =>
  * @param key columns of the kind and the id
  * @param etag hash of the body
  */
-export const sealOf = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
+export const formatSeal = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
   `sha256(convert_to(${kind} || '/' || ${id}, 'UTF8') || ${etag})`;
 
 /** Parameters of every commit function. */
@@ -138,8 +138,8 @@ const formatLocks = (schema: string, stripes: number): string => `
 
 /** Returns statements that lock for at most two writes; `least` and `greatest` ignore nulls. */
 function formatNarrowLocks(schema: string, stripes: number): string {
-  const hashTwice = (of: string): string =>
-    [1, 2].map((i) => `hashtext(${of.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');
+  const hashTwice = (template: string): string =>
+    [1, 2].map((i) => `hashtext(${template.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');
   const keys = hashTwice(`written_kinds# || '/' || written_ids#`);
   const kinds = hashTwice('written_kinds#');
   return `
@@ -163,12 +163,12 @@ const formatPuts = (schema: string): string => `
       IF found_version IS NULL THEN
         INSERT INTO ${schema}.documents (kind, id, version, schema, etag, seal, updated_at, body, artifacts)
           VALUES (put_kinds[i], put_ids[i], written_version, put_schemas[i], new_etag,
-            ${sealOf({ kind: 'put_kinds[i]', id: 'put_ids[i]', etag: 'new_etag' })}, commit_at, put_bodies[i],
+            ${formatSeal({ kind: 'put_kinds[i]', id: 'put_ids[i]', etag: 'new_etag' })}, commit_at, put_bodies[i],
             string_to_array(put_artifacts[i], ' '));
       ELSE
         named := named || earlier;
         UPDATE ${schema}.documents SET version = written_version, schema = put_schemas[i], etag = new_etag,
-            seal = ${sealOf({ kind: 'kind', id: 'id', etag: 'new_etag' })}, updated_at = commit_at, body = put_bodies[i],
+            seal = ${formatSeal({ kind: 'kind', id: 'id', etag: 'new_etag' })}, updated_at = commit_at, body = put_bodies[i],
             artifacts = string_to_array(put_artifacts[i], ' ')
           WHERE kind = put_kinds[i] AND id = put_ids[i];
       END IF;

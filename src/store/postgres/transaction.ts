@@ -75,7 +75,7 @@ function createTransaction(
     async get(kind, id) {
       assertOpen();
       if (!isDocumentId(id)) return undefined;
-      const ownDraftWrite = draft.own(kind, id);
+      const ownDraftWrite = draft.getWrite(kind, id);
       if (ownDraftWrite !== undefined) return ownDraftWrite === null ? undefined : write(id, ownDraftWrite);
       const row = await findStoredRow(kind, id);
       return row && openRow(row);
@@ -97,7 +97,7 @@ function createTransaction(
     async delete(kind, id) {
       assertOpen();
       if (!isDocumentId(id)) return false;
-      const ownDraftWrite = draft.own(kind, id);
+      const ownDraftWrite = draft.getWrite(kind, id);
       const existed = ownDraftWrite === undefined ? await isStored(kind, id) : ownDraftWrite !== null;
       assertOpen();
       if (existed) draft.delete(kind, id);

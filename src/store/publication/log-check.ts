@@ -1,5 +1,5 @@
 import { NO_HASH, PublicationEntry } from '#domain/documents/publication-document.js';
-import { hashOf } from './statement-hash.js';
+import { computeStatementHash } from './statement-hash.js';
 
 /** First error in a log. */
 export interface LogFault {
@@ -28,7 +28,7 @@ export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => s
     if (parsed.seq !== seq + 1) return `it has the number ${parsed.seq}`;
     if (indexId !== undefined && parsed.index_id !== indexId) return `it belongs to the index ${parsed.index_id}`;
     if (parsed.previous !== hash) return 'its previous hash does not match the entry before it';
-    if (hashOf(parsed) !== parsed.hash) return 'its hash does not match its content';
+    if (computeStatementHash(parsed) !== parsed.hash) return 'its hash does not match its content';
     return faultOfSignature?.(parsed);
   }
 

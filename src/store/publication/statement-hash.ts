@@ -6,6 +6,6 @@ import type { PublicationEntry } from '#domain/documents/publication-document.js
 type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
 
 /** Returns the SHA-256 of the canonical JSON of a statement, without its hash and signature. */
-export function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): string {
+export function computeStatementHash({ hash: _hash, signature: _signature, ...stated }: Signable): string {
   return createHash('sha256').update(toCanonicalJson(stated)).digest('hex');
 }

@@ -7,7 +7,7 @@ import { findCurrentReach } from './reach-context.js';
 /** Rule that maps a document to the document that decides about access to it. */
 interface AccessRule {
   /** Kind of the deciding document. */
-  readonly of: DocumentKind;
+  readonly ownerKind: DocumentKind;
   /** Returns the id of the deciding document from key and body; undefined if the body does not contain it. */
   subject(id: string, body: unknown): string | undefined;
   /** True if reads by id are unrestricted, because the routes check the id. */
@@ -16,8 +16,8 @@ interface AccessRule {
   readonly isNamedByChance?: true;
 }
 
-const createRuleById = (of: DocumentKind): AccessRule => ({ of, subject: (id) => id });
-const createRuleByOwner = (of: DocumentKind): AccessRule => ({ of, subject: (id) => id.split('/')[0]! }); // split returns at least one element
+const createRuleById = (ownerKind: DocumentKind): AccessRule => ({ ownerKind, subject: (id) => id });
+const createRuleByOwner = (ownerKind: DocumentKind): AccessRule => ({ ownerKind, subject: (id) => id.split('/')[0]! }); // split returns at least one element
 const createMemberReader = (name: string) => (body: unknown) => {
   const value = (body as Readonly<Record<string, unknown>> | undefined)?.[name];
   return typeof value === 'string' ? value : undefined;
@@ -42,7 +42,7 @@ const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
   client: createRuleById('client'),
   'client-secrets': createRuleById('client'),
   'file-delivery': createRuleByOwner('client'),
-  approval: { of: 'index', subject: (_, body) => createMemberReader('subject')(body), isNamedByChance: true },
+  approval: { ownerKind: 'index', subject: (_, body) => createMemberReader('subject')(body), isNamedByChance: true },
   'risk-model': createRuleById('risk-model'),
   store: { ...createRuleById('store'), isReadById: true },
   run: createRuleById('index'),
@@ -53,12 +53,12 @@ const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
   'publication-error': createRuleByOwner('index'),
   'data-version': { ...createRuleByOwner('store'), isReadById: true },
   'optimisation-run': {
-    of: 'index',
+    ownerKind: 'index',
     subject: (_, body) => createMemberReader('index_id')(body),
     isNamedByChance: true,
   },
   render: {
-    of: 'index',
+    ownerKind: 'index',
     subject: (_, body) => createMemberReader('index_id')(body) ?? createMemberReader('template_id')(body),
     isNamedByChance: true,
   },
@@ -82,8 +82,8 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
    */
   function findOrdinal({ prefixes, shared }: Reach): number {
     const name = JSON.stringify([prefixes, [...shared]]);
-    const known = ordinals.get(name);
-    if (known !== undefined) return known;
+    const ordinal = ordinals.get(name);
+    if (ordinal !== undefined) return ordinal;
     if (ordinals.size >= REACHES_MAX) ordinals.clear();
     last = (last % (ORDINALS - 1)) + 1; // Ordinals continue after the map was cleared, because caches may contain results for earlier ones.
     ordinals.set(name, last);
@@ -137,9 +137,9 @@ function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined):
   };
 }
 
-function isVisible(reach: Reach, { of, subject }: AccessRule, id: string, body: unknown): boolean {
+function isVisible(reach: Reach, { ownerKind, subject }: AccessRule, id: string, body: unknown): boolean {
   const owner = subject(id, body);
-  return owner !== undefined && mayRead(reach, of, owner);
+  return owner !== undefined && mayRead(reach, ownerKind, owner);
 }
 
 function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
@@ -150,7 +150,7 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
     if (owner !== undefined && isWithin(reach, owner)) return;
     // Ids in paths were checked before, so this is the id of a new document; it is rejected whether or not a document
     // has it.
-    throw refuseOutside({ ...reach, isHidden: false }, guarded.of, owner ?? id);
+    throw refuseOutside({ ...reach, isHidden: false }, guarded.ownerKind, owner ?? id);
   }
   return {
     ...tx,

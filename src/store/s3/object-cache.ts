@@ -57,12 +57,12 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   await makeFolder(folder);
   const getPath = (name: string): string => join(folder, name);
   /** Metadata of files at their last verification, by name. */
-  const known = new Map<string, string>();
+  const marksByName = new Map<string, string>();
   const notedAt = new Map<string, number>();
   let takenIn = 0;
 
   async function remove(name: string): Promise<void> {
-    known.delete(name);
+    marksByName.delete(name);
     notedAt.delete(name);
     for (const file of [getPath(name), getPath(`${name}${SUM}`)]) await rm(file, { force: true });
   }
@@ -95,7 +95,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     await rename(`${draft}${SUM}`, getPath(`${name}${SUM}`));
     await rename(draft, getPath(name));
     const mark = await markOf(name);
-    if (mark !== undefined) known.set(name, mark);
+    if (mark !== undefined) marksByName.set(name, mark);
     notedAt.set(name, now());
     takenIn += bytes;
     if (takenIn > LOOK_SHARE * bytesMax) await evict();
@@ -126,9 +126,9 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     async has(name) {
       const mark = await markOf(name);
       if (mark === undefined) return false;
-      if (known.get(name) !== mark) {
+      if (marksByName.get(name) !== mark) {
         if (!(await isIntact(name))) return false;
-        known.set(name, mark);
+        marksByName.set(name, mark);
       }
       await note(name).catch(() => {}); // another process may have removed the file, or the folder may be read-only
       return (await markOf(name)) !== undefined;
@@ -159,8 +159,8 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       } catch {
         return remove(to); // the object is fetched when it is read
       }
-      const mark = known.get(from);
-      if (mark !== undefined) known.set(to, mark);
+      const mark = marksByName.get(from);
+      if (mark !== undefined) marksByName.set(to, mark);
       notedAt.set(to, now());
     },
     remove,

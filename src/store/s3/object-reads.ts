@@ -54,9 +54,9 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
 
   async function ensure(name: string): Promise<void> {
     if (claimed.has(name) || (await cached.has(name))) return;
-    const own = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
-    coming.set(name, own);
-    await own;
+    const download = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
+    coming.set(name, download);
+    await download;
   }
 
   async function doesObjectExist(ref: DatedArtifact['ref']): Promise<boolean> {

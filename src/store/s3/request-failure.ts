@@ -18,9 +18,9 @@ export const isClosed = (cause: unknown): boolean => /^(UND_ERR_SOCKET|ECONNRESE
 const findCode = (cause: unknown): string | undefined =>
   ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
 
-/** Describes the failure of a request in a few words. @param said status and code of a response; empty if there was no response */
-export function formatReason(said: string, cause: unknown): string {
-  if (said !== '') return `: it answers ${said}`;
+/** Describes the failure of a request in a few words. @param answer status and code of a response; empty if there was no response */
+export function formatReason(answer: string, cause: unknown): string {
+  if (answer !== '') return `: it answers ${answer}`;
   const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
   if (name === 'TimeoutError') return ': it does not answer'; // the code of this error is a legacy number
   // A server that accepts a connection and closes it without a response may expect TLS.

@@ -141,8 +141,8 @@ export function createS3Client(
   const root = `${endpoint}/${bucket}`;
   const getUrl = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
 
-  /** Sends a request, and retries temporary failures. @param known statuses that the caller handles */
-  async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
+  /** Sends a request, and retries temporary failures. @param acceptedStatuses statuses that the caller handles */
+  async function ask(url: string, init: RequestInit, acceptedStatuses: readonly number[] = []): Promise<Response> {
     for (const patience = createPatience(patienceMs); ; await patience.pause()) {
       const { answer, cause, used } = await attemptOpen(url, init);
       if (cause instanceof ArtifactStoreFault || (cause instanceof Refusal && patience.isOver())) throw cause;
@@ -154,7 +154,7 @@ export function createS3Client(
         message = `${answer.status} ${code}`.trim();
         // A missing bucket does not prove that an object is missing.
         if (code === NO_BUCKET) throw new ArtifactStoreFault(`The object store ${endpoint} has no bucket ${bucket}.`);
-        if (known.includes(answer.status)) return answer;
+        if (acceptedStatuses.includes(answer.status)) return answer;
         const isOld = used !== undefined && EXPIRED_TOKEN.test(code) && keys.expired(used);
         if (!isOld && !mayPass(answer.status, code))
           throw new ArtifactStoreFault(explainRefusal(access, answer.status, code));
@@ -243,7 +243,7 @@ export function createS3Client(
 
 /** Requests of a client, with or without retries. */
 interface Requests {
-  ask(url: string, init: RequestInit, known?: readonly number[]): Promise<Response>;
+  ask(url: string, init: RequestInit, acceptedStatuses?: readonly number[]): Promise<Response>;
   attempt(url: string, init: RequestInit): Promise<Attempt>;
 }
 

@@ -27,8 +27,8 @@ describe('values', () => {
       parameters: {},
       inputs: [{ name: 'h', sessions: 3 }],
     };
-    const given = [Float64Array.of(1, 2, 3, 10, 20, 50)];
-    expect([...openedSandbox.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
+    const inputs = [Float64Array.of(1, 2, 3, 10, 20, 50)];
+    expect([...openedSandbox.sandbox.compute(program, inputs, 2)]).toEqual([-2, -40]);
   });
 
   test('are bit-identical to the operations of the host', () => {

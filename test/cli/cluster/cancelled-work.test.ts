@@ -74,11 +74,11 @@ function listOwnProcesses(): readonly number[] {
 
 /** Returns true if a thread with the lower priority of jobs runs or waits for a processor. */
 function isBusy(processes: readonly number[]): boolean {
-  const own = getPriority();
+  const ownPriority = getPriority();
   return processes.some((id) =>
     tasksOf(id)
       .map((thread) => taskOf(`/proc/${id}/task/${thread}`))
-      .some((task) => task !== undefined && task.nice > own && 'RD'.includes(task.state)),
+      .some((task) => task !== undefined && task.nice > ownPriority && 'RD'.includes(task.state)),
   );
 }
 

@@ -89,11 +89,11 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
 
   test('gets a separate artifact store by adopt --new-place, and both are served afterwards', async () => {
     const before = await filesOf('results');
-    const own = `file://${join(base, 'own')}`;
-    const adopted = await runHere(['adopt', '--new-place', own, '--json'], clone);
+    const ownPlace = `file://${join(base, 'own')}`;
+    const adopted = await runHere(['adopt', '--new-place', ownPlace, '--json'], clone);
     expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
     expect((JSON.parse(adopted.out) as { named: number }).named).toBeGreaterThan(0);
-    const { url, stop } = await startServiceHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: own });
+    const { url, stop } = await startServiceHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: ownPlace });
     try {
       expect(await readLevels(url)).toEqual(await readLevels(live.url()));
     } finally {
@@ -106,8 +106,8 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   test('adopt is refused if no option states how to adopt, and for a place that is in use', async () => {
     const without = await runHere(['adopt'], clone);
     expect(without).toMatchObject({ status: 64, err: expect.stringContaining('either --take-over or --new-place') });
-    const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
-    const busy = await runHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], own);
+    const ownEnvironment = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
+    const busy = await runHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], ownEnvironment);
     expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
   });
 

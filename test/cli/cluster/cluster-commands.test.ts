@@ -116,14 +116,14 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const { url, name: role, drop } = await openTestDatabase();
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
-    const own = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${place}`, DIVISOR_HOME: home };
+    const ownEnvironment = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${place}`, DIVISOR_HOME: home };
     const doctor = ['doctor', '--port', '0', '--json'];
-    const bare = await runHere(doctor, own);
+    const bare = await runHere(doctor, ownEnvironment);
     expect([bare.status, bare.out.includes('run divisor migrate')]).toEqual([1, true]);
     expect(bare.out).not.toMatch(/relation|ENOENT/);
-    expect((await runHere(['migrate'], own)).status).toBe(0);
-    expect((await runHere(['keys', 'create', '--name', 'ci'], own)).status).toBe(0);
-    expect((await runHere(['keys', 'list'], own)).out).toContain('ci');
+    expect((await runHere(['migrate'], ownEnvironment)).status).toBe(0);
+    expect((await runHere(['keys', 'create', '--name', 'ci'], ownEnvironment)).status).toBe(0);
+    expect((await runHere(['keys', 'list'], ownEnvironment)).out).toContain('ci');
     expect([existsSync(place), existsSync(home)]).toEqual([false, false]);
 
     const client = new Client(url);
@@ -134,14 +134,16 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
         JSON.stringify({ role: node, version: '1', places: { heavy: 0, light: 4 }, market: null, stale: 0 }),
       ]);
     for (const node of ['command', 'worker']) await insertSilentNode(node);
-    expect(listParts((await runHere(['nodes', '--json'], own)).out)).toMatchObject([{ node: 'worker', is_lost: true }]);
+    expect(listParts((await runHere(['nodes', '--json'], ownEnvironment)).out)).toMatchObject([
+      { node: 'worker', is_lost: true },
+    ]);
     const least = await makeLeastRole(client, { url, role, schema: 'divisor' });
     await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(least).username}"`);
     await client.end();
     const lacking = /lacks rights in the schema divisor, .*: SELECT on parts\./;
-    const nodes = await runHere(['nodes'], { ...own, DATABASE_URL: least });
+    const nodes = await runHere(['nodes'], { ...ownEnvironment, DATABASE_URL: least });
     expect([nodes.status, nodes.err]).toEqual([78, expect.stringMatching(lacking)]);
-    expect((await runHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
+    expect((await runHere(doctor, { ...ownEnvironment, DATABASE_URL: least })).out).toMatch(lacking);
   });
 
   test('no command accepts a home while the environment names a database and an artifact store', async () => {
@@ -177,7 +179,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const folder = join(base, 'backup');
     const [target, home] = [await createOtherStorage('cut'), join(base, 'cut-home')];
     const { settings } = readSettings([], target);
-    const own = { ...target, DIVISOR_HOME: join(base, 'cut-own') };
+    const ownEnvironment = { ...target, DIVISOR_HOME: join(base, 'cut-own') };
     const cutAt = (kind: string) => (message: string) => {
       if (message === kind) throw new Error(`cut before ${kind}`);
     };
@@ -188,7 +190,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
       if (kind === 'job')
         commands.push(['backup', join(base, 'y')], ['keys', 'list'], ['copy', '--to', join(base, 'z')]);
       for (const words of commands) {
-        const { status, err } = await runHere(words, own);
+        const { status, err } = await runHere(words, ownEnvironment);
         expect([words[0], kind, status], err).toEqual([words[0], kind, 78]);
         expect(err).toContain('run `divisor restore` or `divisor copy` again');
       }
@@ -196,8 +198,8 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     // A process that is killed during a write leaves a file with the suffix `.new`.
     const [killed] = await readdir(join(folder, 'artifacts'));
     await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
-    expect(await runHere(['restore', folder], own)).toMatchObject({ status: 0 });
-    expect((await runHere(['verify'], own)).status).toBe(0);
+    expect(await runHere(['restore', folder], ownEnvironment)).toMatchObject({ status: 0 });
+    expect((await runHere(['verify'], ownEnvironment)).status).toBe(0);
 
     const place = await openHomeLocation(home, { ms: Date.now() }, true);
     expect(await place.begin()).toBe(false);
@@ -207,7 +209,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     expect(await runHere(['copy', '--to', home], target)).toMatchObject({ status: 0 });
     expect((await runHere(['verify', '--home', home])).status).toBe(0);
     await assertServes({}, home);
-    await assertServes(own, own.DIVISOR_HOME);
+    await assertServes(ownEnvironment, ownEnvironment.DIVISOR_HOME);
   });
 
   test('copy and restore report the services that block them', async () => {

@@ -153,11 +153,11 @@ function faultsOf(faulty: FaultyCluster, random: () => number): (() => Promise<v
   const pickAny = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
   /** Watches the attempts of a process that disappears. @returns a function to call when the process is back */
   async function watchAbsence({ run: { home } }: Front, away: () => void): Promise<() => void> {
-    const held = await attemptsOf(faulty.server.url, home);
+    const attempts = await attemptsOf(faulty.server.url, home);
     const absence = { home, fromMs: Date.now(), untilMs: Infinity };
     absences.push(absence);
     away();
-    takeOvers.push(...held.map((attempt) => findTakeOver(faulty, attempt)));
+    takeOvers.push(...attempts.map((attempt) => findTakeOver(faulty, attempt)));
     return () => void (absence.untilMs = Date.now());
   }
   async function kill(one: Front): Promise<void> {
@@ -268,14 +268,14 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writes
   const listByStatus = (status: string) => listIds(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
   while ([...(await listByStatus('pending')), ...(await listByStatus('running'))].length > 0) await sleep(500);
   const stored = new Set(await listIds(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
-  const known = new Set(await listIds('SELECT job_id AS id FROM divisor.jobs'));
+  const storedJobs = new Set(await listIds('SELECT job_id AS id FROM divisor.jobs'));
   const runs = await listIds(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
   const succeeded = (await listByStatus('succeeded')).filter((id) => id.startsWith('backtest:'));
   const redone = `SELECT id FROM divisor.documents WHERE kind = 'job' AND (body::jsonb ->> 'attempt')::int > 1`;
   const result = {
     indices: indices.size,
     jobs: jobs.size,
-    lost: [...indices].filter((id) => !stored.has(id)).length + [...jobs].filter((id) => !known.has(id)).length,
+    lost: [...indices].filter((id) => !stored.has(id)).length + [...jobs].filter((id) => !storedJobs.has(id)).length,
     doubled: runs.length - new Set(runs).size,
     halves: succeeded.filter((id) => !runs.includes(id.slice('backtest:'.length))).length,
     failed: await failedOf(client),

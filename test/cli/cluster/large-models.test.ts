@@ -138,7 +138,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     const estimate = estimateModelMemory(order, { dates, identifiers: IDENTIFIERS } as never, 1); // the estimate reads no other member of the market
     const formatMs = (ms: number): string => `${Math.round(ms)} ms`;
     const formatMib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
-    const computeMedian = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[of.length >> 1]!;
+    const computeMedian = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
     const totalOf = ({ uses }: (typeof shared)[number]): number => uses.reduce((sum, use) => sum + use.processorMs, 0);
     const busiestOf = ({ uses }: (typeof shared)[number]): number => Math.max(...uses.map((use) => use.processorMs));
     const figuresOf = (rounds: typeof shared): string =>

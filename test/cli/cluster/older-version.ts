@@ -40,11 +40,11 @@ export async function openVersions() {
     const env = { ...environment, ...variables };
     const child = spawn(process.execPath, [join(folder, 'dist/src/main.js'), ...words], { env });
     children.push(child);
-    let said = '';
-    const take = (text: Buffer): void => void (said += String(text));
+    let output = '';
+    const take = (text: Buffer): void => void (output += String(text));
     child.stdout.on('data', take);
     child.stderr.on('data', take);
-    return { child, said: () => said, ended: once(child, 'close').then(([status]) => status as number) };
+    return { child, said: () => output, ended: once(child, 'close').then(([status]) => status as number) };
   }
 
   return {

@@ -41,11 +41,11 @@ export async function startHeldParts(cluster: RunningCluster, { workerAt, start 
   await cluster.query('BEGIN');
   await cluster.query('LOCK TABLE divisor.parts IN EXCLUSIVE MODE');
   const jobId = await start();
-  const { node: own } = await cluster.until(jobId, ({ status }) => status === 'running');
+  const { node: ownNode } = await cluster.until(jobId, ({ status }) => status === 'running');
   await expect.poll(listOffers, { interval: 20 }).toHaveLength(1);
-  workerAt(own!).child.kill('SIGSTOP');
+  workerAt(ownNode!).child.kill('SIGSTOP');
   await cluster.query('COMMIT');
   await expect.poll(listHolders, { interval: 20 }).toHaveLength(1);
-  workerAt(own!).child.kill('SIGCONT');
-  return { jobId, own: own!, other: (await listHolders())[0]! };
+  workerAt(ownNode!).child.kill('SIGCONT');
+  return { jobId, own: ownNode!, other: (await listHolders())[0]! };
 }

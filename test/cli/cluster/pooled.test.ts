@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgresql || !hasPgbouncer)('a service behind PgBouncer in 
     folder = await mkdtemp(join(tmpdir(), 'divisor-pooled-'));
     await chmod(folder, 0o755);
     const { hostname, port, username, pathname, password } = new URL(database.url);
-    const own = await freePort();
+    const poolPort = await freePort();
     const name = pathname.slice(1);
     const login = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
     await writeFile(
@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql || !hasPgbouncer)('a service behind PgBouncer in 
 ${name} = host=${hostname} port=${port} dbname=${name} user=${username}${login}
 [pgbouncer]
 listen_addr = 127.0.0.1
-listen_port = ${own}
+listen_port = ${poolPort}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
@@ -57,7 +57,7 @@ default_pool_size = ${POOL_SIZE}
     });
     const isOpen = () =>
       new Promise<boolean>((resolve) => {
-        const socket = connect(own, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
+        const socket = connect(poolPort, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
         socket.on('connect', () => socket.destroy());
       });
     for (let tries = 0; !(await isOpen()); tries++) {
@@ -65,7 +65,7 @@ default_pool_size = ${POOL_SIZE}
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     const pooled = new URL(database.url);
-    pooled.host = `127.0.0.1:${own}`;
+    pooled.host = `127.0.0.1:${poolPort}`;
     const environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
     await runHere(['migrate'], environment);
     service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooled.href });

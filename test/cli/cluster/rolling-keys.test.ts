@@ -13,7 +13,7 @@ async function ask(at: string, key: string, method: string, path: string, body?:
   return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> };
 }
 
-const findKey = (said: string): string => /dvs_\w{12}_[\w-]{43}/.exec(said)![0];
+const findKey = (output: string): string => /dvs_\w{12}_[\w-]{43}/.exec(output)![0];
 const listOf = (name: string) => ({ name, identifiers: ['A'] });
 
 test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(

@@ -90,23 +90,23 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
     if (isBehind) await checkRefusalBeforeMigration(versions);
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const front = await listening('.', 'serve', 'front');
-    const own = front.url;
+    const frontUrl = front.url;
 
     // The earlier worker does not claim a job of this version, and computes a later job of the earlier version.
-    const waiting = await submitBacktest(own, 'ASKED-OF-NEW');
+    const waiting = await submitBacktest(frontUrl, 'ASKED-OF-NEW');
     expect(await run(old, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
-    for (const at of [old, own])
+    for (const at of [old, frontUrl])
       expect(await ask(at, 'GET', `/jobs/${waiting}`)).toMatchObject({ status: 'pending', attempt: 1 });
     const first = await listening('.', 'worker', 'first-worker');
-    expect(await waitForJob(own, waiting)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await waitForJob(frontUrl, waiting)).toMatchObject({ status: 'succeeded', attempt: 1 });
     const protocols = await protocolsOf(versions);
     expect([protocols.length, new Set(protocols).size]).toEqual([4, isBehind ? 2 : 1]);
 
     await drainWorker(versions, [createRequest(old, 'OLD-A'), createRequest(old, 'OLD-B')], first);
     const second = await listening('.', 'worker', 'second-worker');
-    await drainWorker(versions, [createRequest(own, 'NEW-C'), createRequest(old, 'OLD-D')], oldWorker);
+    await drainWorker(versions, [createRequest(frontUrl, 'NEW-C'), createRequest(old, 'OLD-D')], oldWorker);
     for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
-      expect(await readLevels(own, id)).toEqual(await readLevels(own, 'BEFORE'));
+      expect(await readLevels(frontUrl, id)).toEqual(await readLevels(frontUrl, 'BEFORE'));
 
     const lastOld = await listening(older, 'worker', 'last-old-worker');
     const lost = await readLostAmongOthers(versions, front, second);

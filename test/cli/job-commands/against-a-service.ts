@@ -310,8 +310,8 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       slow.child.kill('SIGINT');
       const endStatus = await slow.ended;
       // On a busy machine the command may also report that it is still waiting.
-      const said = slow.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
-      expect([endStatus, said]).toEqual([130, '']);
+      const messages = slow.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
+      expect([endStatus, messages]).toEqual([130, '']);
       const job = (await (
         await fetch(`${service.url}/jobs/sweep:slow`, { headers: { authorization: `Bearer ${key}` } })
       ).json()) as { status: string };

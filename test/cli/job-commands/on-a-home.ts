@@ -103,12 +103,12 @@ export function describeOnAHome(): void {
         { index_id: 'EVEN', grid: { '/request/transaction_cost_bps': [1, 2, 3] }, request: { start: '2021-01-04' } },
         3,
       ],
-    ])('a sweep takes %s', async (_, given, variants) => {
-      await writeFile(toPath('given.json'), JSON.stringify(given));
+    ])('a sweep takes %s', async (_, sweep, variants) => {
+      await writeFile(toPath('given.json'), JSON.stringify(sweep));
       const { status, out } = await runOnHome([
         'sweep',
         toPath('given.json'),
-        ...(Array.isArray(given) ? ['--index', 'EVEN'] : []),
+        ...(Array.isArray(sweep) ? ['--index', 'EVEN'] : []),
       ]);
       expect([status, linesOf(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
     });

@@ -48,14 +48,14 @@ export async function openCollector(status = 200): Promise<Collector> {
         }[];
       };
       for (const { resource, scopeSpans } of resourceSpans) {
-        const own = valuesOf(resource.attributes);
+        const resourceValues = valuesOf(resource.attributes);
         for (const { spans: received } of scopeSpans)
           for (const span of received)
             spans.push({
               ...span,
               attributes: valuesOf(span.attributes),
-              pid: Number(own['process.pid']),
-              service: own['service.name']!,
+              pid: Number(resourceValues['process.pid']),
+              service: resourceValues['service.name']!,
             });
       }
       outgoing.writeHead(status, { 'content-type': 'application/json' }).end('{}');

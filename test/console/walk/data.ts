@@ -51,7 +51,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     const problems = page.getByRole('group', { name: 'Problems in the files' });
-    await problems.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
+    await problems.getByRole('row', { name: /error Market 6 date .*2024-13-02/ }).waitFor();
     await atFile.getByText(/^row 6, CLOSE: .* And 1 more problem/).waitFor();
     expect(await chosen.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
     await picture(page, 'import');

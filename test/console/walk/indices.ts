@@ -276,13 +276,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.route('**/reports/render', (route) => route.fulfill({ status: 503, json: { error } }), { times: 1 });
     const [rendered] = await Promise.all([
       page.waitForRequest('**/reports/render'),
-      page.getByRole('button', { name: 'Render' }).click(),
+      page.getByRole('button', { name: 'Render', exact: true }).click(),
     ]);
     expect(rendered.postDataJSON()).toMatchObject({ index_id: 'CORE', run_ids: { CORE: first!.run_id } });
     await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
     // The page also shows why the selected run held a security.
-    const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
-    const { identifier } = held.weights[0]!;
+    const { body: heldWeights } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
+    const { identifier } = heldWeights.weights[0]!;
     const explained = page.waitForRequest((one) => one.url().includes(`/explain/`));
     await follow(page, `/console/indices/CORE?tab=constituents&run_id=${first!.run_id}&name=${identifier}`);
     expect(new URL((await explained).url()).searchParams.get('run_id')).toBe(first!.run_id);

@@ -66,7 +66,7 @@ export function describeKeys(desk: () => Desk): void {
     test('it hides actions that the key does not permit, and forgets the key on demand', async () => {
       await enterKey(READER.key);
       await page.getByText('this key cannot add one').waitFor();
-      const guide = await downloadFile(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
+      const guide = await downloadFile(page, () => page.getByRole('link', { name: 'Guide', exact: true }).click());
       expect(guide.toString()).toContain('<!doctype html>');
       expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);
       expect(await page.getByRole('link', { name: 'New index' }).count()).toBe(0);

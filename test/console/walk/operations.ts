@@ -9,7 +9,7 @@ export function describeOperations(desk: () => Desk): void {
     const { page, complaints } = desk();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Report', exact: true }).click();
-    await page.getByRole('button', { name: 'Render' }).click();
+    await page.getByRole('button', { name: 'Render', exact: true }).click();
     const download = page.getByRole('link', { name: 'Download', exact: true });
     await download.waitFor();
     const pdf = await downloadFile(page, () => download.click());

@@ -136,8 +136,8 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Risk', exact: true }).click();
     const contributions = page.getByRole('region', { name: 'Contributions to volatility' });
     await contributions.getByRole('combobox').selectOption('daily');
-    const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights?risk_model=daily');
-    await contributions.getByText(`the volatility of ${(100 * held.risk!.volatility).toFixed(2)}%`).waitFor();
+    const { body: heldWeights } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights?risk_model=daily');
+    await contributions.getByText(`the volatility of ${(100 * heldWeights.risk!.volatility).toFixed(2)}%`).waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -12,7 +12,7 @@ test('a field is named by its labels, a row by its id, and by its number without
       ],
     },
   };
-  const formatWords = (pointer: string, of?: typeof document) => formatPathLabel(parsePointer(pointer), of);
+  const formatWords = (pointer: string, labelled?: typeof document) => formatPathLabel(parsePointer(pointer), labelled);
   expect(formatWords('/pipeline/selection/1/params/count', document)).toBe('Selection, TopN, Count');
   expect(formatWords('/pipeline/selection/0/params/count', document)).toBe('Selection, a, Count');
   expect(formatWords('/pipeline/selection/1/params/count')).toBe('Selection, 2, Count');

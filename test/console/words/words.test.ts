@@ -143,7 +143,7 @@ test('a finding is shown at its table, file, row and column, and at the file tha
 
 test('every deviation from a plain table needs a mapping, also duplicates and zeros', () => {
   const usual = Mapping.parse({});
-  const isMappingNeeded = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
+  const isMappingNeeded = (mappingTerms: Partial<Mapping>) => needsMapping({ ...usual, ...mappingTerms }, usual);
   expect(isMappingNeeded({})).toBe(false);
   expect(isMappingNeeded({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
   expect(isMappingNeeded({ columns: { date: 'Datum' } })).toBe(true);

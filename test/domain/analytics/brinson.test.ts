@@ -11,12 +11,12 @@ describe('Brinson-Fachler', () => {
   test('of one period is the textbook calculation', () => {
     // Portfolio: two groups of 60 and 40 % that return 10 and 2 %. Benchmark: 50 and 50 %, 8 and 4 %, hence 6 % in
     // total.
-    const own = createPeriod([0.6, 0.4], [0.1, 0.02]);
+    const period = createPeriod([0.6, 0.4], [0.1, 0.02]);
     const other = createPeriod([0.5, 0.5], [0.08, 0.04]);
     const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = attributeByGroup({
       groups: 2,
       days: [19_000],
-      portfolio: () => own,
+      portfolio: () => period,
       benchmark: () => other,
     });
     const expectClose = (actual: Float64Array, expected: number[]) =>

@@ -42,11 +42,11 @@ test('the worst twentieth of forty sessions is two of them; a level that only ri
 
 test('captures are ratios of geometric means; twice a benchmark captures its returns twice, nearly', () => {
   const benchmark = [0.1, -0.1, 0.2, -0.05];
-  const own = [0.05, -0.2, 0.1, 0.05];
-  const statistics = computeBenchmarkStatistics(levelOf(own), levelOf(benchmark));
+  const returns = [0.05, -0.2, 0.1, 0.05];
+  const statistics = computeBenchmarkStatistics(levelOf(returns), levelOf(benchmark));
   expect(statistics.up_capture).toBeCloseTo((Math.sqrt(1.05 * 1.1) - 1) / (Math.sqrt(1.1 * 1.2) - 1), 10);
   expect(statistics.down_capture).toBeCloseTo((Math.sqrt(0.8 * 1.05) - 1) / (Math.sqrt(0.9 * 0.95) - 1), 10);
-  const active = own.map((value, t) => value - benchmark[t]!);
+  const active = returns.map((value, t) => value - benchmark[t]!);
   const middle = active.reduce((sum, value) => sum + value, 0) / 4;
   const spread = Math.sqrt(active.reduce((sum, value) => sum + (value - middle) ** 2, 0) / 3);
   expect(statistics.information_ratio).toBeCloseTo((middle * 252) / (spread * Math.sqrt(252)), 10);

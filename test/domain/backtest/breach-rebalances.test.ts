@@ -137,8 +137,8 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
       (prices, lag, frequency) => {
         const market = marketOf(prices);
         const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
-        const runOf = (given: object) =>
-          run(market, createIndexOn(lag, frequency, given), { createDecider: createTiltedDecider });
+        const runOf = (terms: object) =>
+          run(market, createIndexOn(lag, frequency, terms), { createDecider: createTiltedDecider });
         const plain = runOf({});
         const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
         const watched = runOf(treatment);
@@ -157,7 +157,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
   expect(count).toBeGreaterThan(RUNS);
 });
 
-/** Random definitions with a rule that at most six securities can breach now and then. */
+/** Random definitions on at most six securities, with a rule that their weights breach at times. */
 const watchedDocument = randomDocument.map((document) =>
   IndexDocument.parse({
     ...document,
@@ -217,7 +217,7 @@ test('later data change no rebalance, also with weights by risk', () => {
           weighting: { type: 'EqualRiskWeight', params: { window: 20 } },
         },
       });
-      const runOf = (of: MarketData) => tryRun(of, document, { createDecider: indexDecider });
+      const runOf = (changedMarket: MarketData) => tryRun(changedMarket, document, { createDecider: indexDecider });
       const [whole, short] = [runOf(market), runOf(cut(market, rows))];
       if (whole === undefined || short === undefined) return;
       const { book } = short.index;

@@ -40,7 +40,7 @@ test('it is simulated while a spun-off security waits for its price: a payment c
   expect(isFollowed(run)).toBe(false);
   // A at 80 and B at 100 receive the 100 of C minus costs. KID enters at 20 per share of A held on the ex-date.
   const { value } = run.portfolio;
-  const kept = 280 - (100 - 100 / 1.01);
-  expectNear(value[3]! / value[2]!, kept / 280);
-  expectNear(value[4]! / value[3]!, (kept + 20) / kept);
+  const valueAfterCosts = 280 - (100 - 100 / 1.01);
+  expectNear(value[3]! / value[2]!, valueAfterCosts / 280);
+  expectNear(value[4]! / value[3]!, (valueAfterCosts + 20) / valueAfterCosts);
 });

@@ -202,15 +202,15 @@ describe('on random markets with every kind of corporate action', () => {
       const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
       const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
       expect([nav.data[0], cash.data[0]]).toEqual([capital, capital]);
-      const held = new Map<string, number>();
+      const valueByDate = new Map<string, number>();
       for (const [date, , units, price, value] of positions.data) {
         expectClose(units * price, value, value);
-        held.set(date, (held.get(date) ?? 0) + value);
+        valueByDate.set(date, (valueByDate.get(date) ?? 0) + value);
       }
       nav.index
         .slice(1)
         .forEach((date: string, t: number) =>
-          expectClose(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital),
+          expectClose(cash.data[t + 1] + (valueByDate.get(date) ?? 0), nav.data[t + 1], capital),
         );
       expectClose(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
       for (const [, , , units, price, notional, cost] of transactions.data) {

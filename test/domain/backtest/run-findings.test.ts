@@ -58,8 +58,8 @@ describe('findings of a run', () => {
     );
 
   test('of rebalances that were held stay apart, as each has its own reason', () => {
-    const held = [createFinding('REBALANCE_HELD', '2024-02-05'), createFinding('REBALANCE_HELD', '2024-03-05')];
-    expect(report(held)).toEqual(held);
+    const heldFindings = [createFinding('REBALANCE_HELD', '2024-02-05'), createFinding('REBALANCE_HELD', '2024-03-05')];
+    expect(report(heldFindings)).toEqual(heldFindings);
   });
 
   test('of one code and different places stay apart', () => {

@@ -50,13 +50,13 @@ describe('views of a run with a short position', () => {
       activeRisk: null,
     });
     expect(view.weights.map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C']);
-    const held = readHeldOn(run.portfolio, 5)['C']!;
+    const heldWeight = readHeldOn(run.portfolio, 5)['C']!;
     expect(view.weights[2]).toMatchObject({
-      weight: held,
-      active_weight: held - 0.1,
-      delta_since_rebalance: held + 0.3,
+      weight: heldWeight,
+      active_weight: heldWeight - 0.1,
+      delta_since_rebalance: heldWeight + 0.3,
     });
-    expect(view.exposure!.short).toBe(held);
+    expect(view.exposure!.short).toBe(heldWeight);
   });
 
   test('its contribution is its return in the portfolio, and all contributions add up with it', () => {

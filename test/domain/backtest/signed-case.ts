@@ -16,11 +16,11 @@ export function createHolding(weightsOn: (session: number) => Weights): DeciderF
   return (document, composer) => ({
     decide(session): Decision {
       const sm = composer.market(document.id);
-      const asked = Object.entries(weightsOn(session))
+      const targetEntries = Object.entries(weightsOn(session))
         .map(([name, weight]) => [sm.columnOf(name), weight] as const)
         .toSorted(([a], [b]) => a - b);
-      const weights = Float64Array.from(asked, ([, weight]) => weight);
-      const columns = Int32Array.from(asked, ([column]) => column);
+      const weights = Float64Array.from(targetEntries, ([, weight]) => weight);
+      const columns = Int32Array.from(targetEntries, ([column]) => column);
       return {
         kind: 'decided',
         columns,

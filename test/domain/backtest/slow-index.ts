@@ -30,12 +30,12 @@ export function replayBook(
   const rateOf = (name: string, t: number): number => rates[name]?.[t] ?? 1;
   const actionsOf = (name: string, t: number) =>
     actions.filter((action) => action.name === name && action.ex === dates[t]);
-  const held = new Map<string, number>();
+  const moneyByName = new Map<string, number>();
   let cash = capital;
   const days: SlowDay[] = [];
   for (let t = 0; t < dates.length; t++) {
     const entering: [name: string, money: number][] = [];
-    for (const [name, money] of held) {
+    for (const [name, money] of moneyByName) {
       const today = actionsOf(name, t);
       const split = today.filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
       const before = priceOf(name, t - 1);
@@ -58,13 +58,13 @@ export function replayBook(
             (money / (before * rateOf(name, t - 1))) * split * value * priceOf(related!, t) * rateOf(related!, t),
           ]);
       }
-      held.set(name, money * growth * (rateOf(name, t) / rateOf(name, t - 1)));
+      moneyByName.set(name, money * growth * (rateOf(name, t) / rateOf(name, t - 1)));
     }
-    for (const [name, money] of entering) held.set(name, (held.get(name) ?? 0) + money);
+    for (const [name, money] of entering) moneyByName.set(name, (moneyByName.get(name) ?? 0) + money);
     const weights = targets.get(dates[t]!);
     removeLeavers(t, weights !== undefined);
     if (weights) rebalance(weights);
-    days.push({ value: computeTotal(), cash, held: Object.fromEntries(held) });
+    days.push({ value: computeTotal(), cash, held: Object.fromEntries(moneyByName) });
   }
   return days;
 
@@ -79,7 +79,7 @@ export function replayBook(
 
   function computeTotal(): number {
     let sum = cash;
-    for (const money of held.values()) sum += money;
+    for (const money of moneyByName.values()) sum += money;
     return sum;
   }
 
@@ -89,16 +89,16 @@ export function replayBook(
    */
   function removeLeavers(t: number, isRebalance: boolean): void {
     let [brought, taken] = [0, 0];
-    const before = [...held];
+    const before = [...moneyByName];
     for (const [name, money] of before) {
       const end = actionsOf(name, t).find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
       if (!end) continue;
-      held.delete(name);
+      moneyByName.delete(name);
       let paid = money;
       if (end.type === 'MERGER') {
         const shares = (end.value * priceOf(end.related!, t) * rateOf(end.related!, t)) / rateOf(name, t);
         paid = (money * (end.cash ?? 0)) / (shares + (end.cash ?? 0));
-        held.set(end.related!, (held.get(end.related!) ?? 0) + money - paid);
+        moneyByName.set(end.related!, (moneyByName.get(end.related!) ?? 0) + money - paid);
       }
       if (paid > 0) brought += paid;
       else taken -= paid;
@@ -107,8 +107,8 @@ export function replayBook(
       cash += brought - taken;
       return;
     }
-    const longs = [...held].filter(([, money]) => money > 0);
-    const shorts = [...held].filter(([, money]) => money < 0);
+    const longs = [...moneyByName].filter(([, money]) => money > 0);
+    const shorts = [...moneyByName].filter(([, money]) => money < 0);
     if (shorts.length === 0) {
       brought -= taken;
       taken = 0;
@@ -126,16 +126,17 @@ export function replayBook(
   /** Adds money to securities, in proportion to their holdings. */
   function scaleTrades(names: readonly [name: string, money: number][], added: number): void {
     const sum = names.reduce((before, [, money]) => before + money, 0);
-    for (const [name, money] of names) held.set(name, money + (added * money) / sum);
+    for (const [name, money] of names) moneyByName.set(name, money + (added * money) / sum);
   }
 
   /** Finds the value after costs by bisection; the engine uses Newton's method. */
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = computeTotal();
-    const names = [...new Set([...held.keys(), ...Object.keys(weights)])];
+    const names = [...new Set([...moneyByName.keys(), ...Object.keys(weights)])];
     const computeCostRemainder = (left: number): number =>
       left +
-      costRate * names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (held.get(name) ?? 0)), 0);
+      costRate *
+        names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (moneyByName.get(name) ?? 0)), 0);
     let [low, high] = [0, value];
     for (let i = 0; i < 200; i++) {
       const middle = (low + high) / 2;
@@ -143,8 +144,8 @@ export function replayBook(
       else low = middle;
     }
     const left = costRate === 0 ? value : low;
-    held.clear();
-    for (const [name, weight] of Object.entries(weights)) if (weight !== 0) held.set(name, weight * left);
-    cash = left - [...held.values()].reduce((sum, money) => sum + money, 0);
+    moneyByName.clear();
+    for (const [name, weight] of Object.entries(weights)) if (weight !== 0) moneyByName.set(name, weight * left);
+    cash = left - [...moneyByName.values()].reduce((sum, money) => sum + money, 0);
   }
 }

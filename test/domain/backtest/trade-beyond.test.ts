@@ -18,10 +18,10 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     costRate: fc.constantFrom(0, 0.001, 0.1),
   })
   .map(({ names, cash, exposure, costRate }) => {
-    const held = names.reduce<number>((sum, name) => sum + name.held, cash) || 1;
+    const total = names.reduce<number>((sum, name) => sum + name.held, cash) || 1;
     const wanted = names.reduce<number>((sum, name) => sum + name.wanted, 0) || 1;
     return {
-      before: Float64Array.from(names, (name) => name.held / held),
+      before: Float64Array.from(names, (name) => name.held / total),
       targets: Float64Array.from(names, (name) => (exposure * name.wanted) / wanted),
       slots: Int32Array.from(names.keys()),
       frozen: new Set(names.flatMap(({ isFrozen }, slot) => (isFrozen ? [slot] : []))),
@@ -59,9 +59,9 @@ function computeMoneyAfter(
   { retained, bought, raised }: UnpricedOutcome,
   unpriced: ReadonlySet<number> = new Set(),
 ): number[] {
-  return [...before].map((held, slot) => {
-    const change = targets[slot]! * retained - held;
-    const money = frozen.has(slot) ? held : held + (change > 0 ? bought * change : change);
+  return [...before].map((weightBefore, slot) => {
+    const change = targets[slot]! * retained - weightBefore;
+    const money = frozen.has(slot) ? weightBefore : weightBefore + (change > 0 ? bought * change : change);
     return money > 0 && !unpriced.has(slot) ? money * (1 - raised) : money;
   });
 }

@@ -136,9 +136,9 @@ describe('a run reports which part of the requested range it omits', () => {
       '2019-01-02 to 2099-01-01',
       'the base date of the index is 2020-06-01; the prices end on 2020-10-30',
     ],
-  ])('%s to %s is not', (start, end, asked, why) => {
+  ])('%s to %s is not', (start, end, requestedRange, why) => {
     expect(warnOfWindow(start, end)).toEqual([
-      `WINDOW_CUT: Requested ${asked}; run from 2020-06-01 to 2020-10-30: ${why}.`,
+      `WINDOW_CUT: Requested ${requestedRange}; run from 2020-06-01 to 2020-10-30: ${why}.`,
     ]);
   });
 

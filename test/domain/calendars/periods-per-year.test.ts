@@ -47,19 +47,19 @@ const computeVariance = (values: readonly number[]): number =>
 /** Returns a run on a calendar; its market has the dates of the calendar. */
 function runOnCalendar(code: string) {
   const calendar = calendars.get(code)!;
-  const own = dates.filter((date) => calendar.isSession(parseValidDay(date)));
-  const kept = Object.fromEntries(
-    Object.entries(close).map(([name, row]) => [name, own.map((date) => row[dates.indexOf(date)]!)]),
+  const sessions = dates.filter((date) => calendar.isSession(parseValidDay(date)));
+  const closes = Object.fromEntries(
+    Object.entries(close).map(([name, row]) => [name, sessions.map((date) => row[dates.indexOf(date)]!)]),
   );
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
     calendar: code,
-    base_date: own[0],
+    base_date: sessions[0],
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  return runOn(calendars, buildMarket({ dates: own, close: kept }), document, { createDecider: indexDecider });
+  return runOn(calendars, buildMarket({ dates: sessions, close: closes }), document, { createDecider: indexDecider });
 }
 
 test.each([

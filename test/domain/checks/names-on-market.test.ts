@@ -26,9 +26,9 @@ test('every class that lists assets declares that parameter in its schema', () =
     ]);
   for (const { type, params, example } of classes) {
     if (!JSON.stringify(example).includes('"AAPL"')) continue;
-    const given = 'params' in example ? example['params'] : example;
+    const exampleParams = 'params' in example ? example['params'] : example;
     expect(
-      listNamedAssets(params, given, 'p').map(({ identifier }) => identifier),
+      listNamedAssets(params, exampleParams, 'p').map(({ identifier }) => identifier),
       type,
     ).toContain('AAPL');
   }

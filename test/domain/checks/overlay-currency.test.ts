@@ -5,11 +5,11 @@ import { buildMarket } from '../backtest/market-builder.js';
 
 test('prices of securities without a currency are in that of the index that holds them, not of an overlay on it', () => {
   const fields = { calendar: 'MAIN', base_date: '2024-01-02' };
-  const held = { ...fields, pipeline: { weighting: { type: 'EqualWeight' } } };
+  const ruleFields = { ...fields, pipeline: { weighting: { type: 'EqualWeight' } } };
   const overlay = { ...fields, kind: 'overlay' as const, overlay: { type: 'currency', to: 'EUR' }, currency: 'EUR' };
   const documents = new Map(
     [
-      { ...held, id: 'W', name: 'W', currency: 'GBP' },
+      { ...ruleFields, id: 'W', name: 'W', currency: 'GBP' },
       { ...overlay, id: 'E', name: 'E', source_index_id: 'W' },
       { ...overlay, id: 'EE', name: 'EE', source_index_id: 'E' },
     ].map((body) => [body.id, IndexDocument.parse(body)]),

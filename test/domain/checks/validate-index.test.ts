@@ -162,12 +162,12 @@ describe('a good document', () => {
       validateIndex({ ...rules, base_date }, { ...createContextFor(rules), market })
         .findings.filter(({ path }) => path === 'base_date')
         .map(({ severity, message }) => `${severity}: ${message}`);
-    const held = 'the prices in the data, 2020-01-02 to 2020-01-03';
+    const coverageText = 'the prices in the data, 2020-01-02 to 2020-01-03';
     expect(['2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04'].map(listMessages)).toEqual([
-      [`warning: The base date 2020-01-01 is before ${held}. Runs begin at the first price.`],
+      [`warning: The base date 2020-01-01 is before ${coverageText}. Runs begin at the first price.`],
       [],
       [],
-      [`warning: The base date 2020-01-04 is after ${held}. Runs have no sessions.`],
+      [`warning: The base date 2020-01-04 is after ${coverageText}. Runs have no sessions.`],
     ]);
   });
 

@@ -138,20 +138,24 @@ test('with short positions too the distance of every rule is the least move by t
       );
     });
   fc.assert(
-    fc.property(holdings, fc.constantFrom(...LIMIT_RULE_NAMES), (own, rule) => {
+    fc.property(holdings, fc.constantFrom(...LIMIT_RULE_NAMES), (ownHoldings, rule) => {
       const { rows } = LIMIT_RULES[rule];
-      const nearest = measureDistanceToBreach(rows, own);
-      if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
+      const nearest = measureDistanceToBreach(rows, ownHoldings);
+      if (isBeyond(rows, ownHoldings, 1e-12)) return void expect(nearest).toBeNull();
       const reach = nearest === null ? 5 : Math.abs(nearest.move);
-      own.weights.forEach((weight, name) => {
+      ownHoldings.weights.forEach((weight, name) => {
         for (const part of [-0.999, -0.6, -0.3, 0.3, 0.6, 0.999])
           if (part * reach > -1 && 1 + weight * part * reach > 0)
-            expect(isBeyond(rows, movePrice(own, name, part * reach), 1e-9)).toBe(false);
+            expect(isBeyond(rows, movePrice(ownHoldings, name, part * reach), 1e-9)).toBe(false);
       });
       if (nearest === null) return;
       passed++;
       expect(
-        isBeyond(rows, movePrice(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7), 0),
+        isBeyond(
+          rows,
+          movePrice(ownHoldings, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7),
+          0,
+        ),
       ).toBe(true);
     }),
     { numRuns: 4 * RUNS },
@@ -209,21 +213,29 @@ test.each([
           numbers: () => Float64Array.from(values),
           categories: () => identifiers.map((_, i) => ['A', 'B', null][i % 3]!),
         });
-        const own = { ...holdings, issuers: holdings.weights, issuerOf: Int32Array.from(identifiers, (_, i) => i) };
-        const nearest = measureDistanceToBreach(rows, own);
-        if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
+        const ownHoldings = {
+          ...holdings,
+          issuers: holdings.weights,
+          issuerOf: Int32Array.from(identifiers, (_, i) => i),
+        };
+        const nearest = measureDistanceToBreach(rows, ownHoldings);
+        if (isBeyond(rows, ownHoldings, 1e-12)) return void expect(nearest).toBeNull();
         const reach = nearest === null ? 20 : Math.abs(nearest.move);
         identifiers.forEach((_, name) => {
           for (let step = 1; step < 7; step++)
             for (const sign of [1, -1]) {
               const move = (sign * reach * step) / 7.001;
-              if (move > -1) expect(isBeyond(rows, movePrice(own, name, move), 1e-9)).toBe(false);
+              if (move > -1) expect(isBeyond(rows, movePrice(ownHoldings, name, move), 1e-9)).toBe(false);
             }
         });
         if (nearest === null) return;
         passed++;
         expect(
-          isBeyond(rows, movePrice(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9), 0),
+          isBeyond(
+            rows,
+            movePrice(ownHoldings, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-9),
+            0,
+          ),
         ).toBe(true);
       },
     ),

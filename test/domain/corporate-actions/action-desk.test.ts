@@ -22,9 +22,9 @@ const createAction = (change: Partial<CorporateAction> = {}): CorporateAction =>
   subscriptionPrice: null,
   ...change,
 });
-const createDecision = (made: ActionDecision['decision'], of = createAction()): ActionDecision => ({
-  decision: made,
-  terms: readTerms(of),
+const createDecision = (decided: ActionDecision['decision'], action = createAction()): ActionDecision => ({
+  decision: decided,
+  terms: readTerms(action),
   sources: [],
   comment: null,
   author: 'ada',

@@ -20,7 +20,8 @@ const market = buildMarket({
     { name: 'E', type: 'DIVIDEND', value: 1, ex: '2024-02-02' },
   ],
 });
-const alignDays = (of = market) => alignMarket({ market: of, calendar: calendars.get('XTST')!, calendars });
+const alignDays = (marketData = market) =>
+  alignMarket({ market: marketData, calendar: calendars.get('XTST')!, calendars });
 const terms = { currency: 'USD', splits: 'apply', withholding: 0 } as const;
 
 test('a dividend is against the price before it, on the shares of its ex-date, in the currency of the index', () => {

@@ -42,8 +42,8 @@ describe('the fields of a definition', () => {
       for (const day of anchor.unwrap().options) {
         const rebalance = RebalanceSpec.parse({ frequency: cadence, anchor: day });
         const findings = validateRebalance(rebalance, '');
-        const listPaths = (of: Finding['severity']) =>
-          findings.flatMap(({ severity, path }) => (severity === of ? [path.replace(/^\./, '')] : []));
+        const listPaths = (level: Finding['severity']) =>
+          findings.flatMap(({ severity, path }) => (severity === level ? [path.replace(/^\./, '')] : []));
         const read = fields.rebalance.filter((spec) => isRead(spec, rebalance)).map(({ name }) => name);
         expect(read).toEqual(expect.arrayContaining(listPaths('error')));
         expect(read.filter((name) => listPaths('warning').includes(name))).toEqual([]);

@@ -86,8 +86,8 @@ test('decisions on the data known at the time follow each text of a methodology'
       { effective_from: '2024-04-03', changes: { pipeline: { weighting: { type: 'EqualWeight' } } } },
     ],
   });
-  const known = { at: (day: number) => (day < corrected ? before : since) };
-  const result = reviewsOf(runOn(CALENDARS, since, document, { createDecider: indexDecider, known }));
+  const knownMarkets = { at: (day: number) => (day < corrected ? before : since) };
+  const result = reviewsOf(runOn(CALENDARS, since, document, { createDecider: indexDecider, known: knownMarkets }));
   const closeOf = { A: (t: number) => 100 + t, B: (t: number) => 50 - 0.5 * t, C: () => 20 };
   for (const [date, held] of Object.entries(result)) {
     const t = DAYS.indexOf(date);

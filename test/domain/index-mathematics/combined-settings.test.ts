@@ -80,12 +80,12 @@ function marketOf({ steps, events, counts, shift }: RandomCase, changedAfter = I
   };
   const close: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name, n) => [name, listPath(n)]));
   const sorted = events.toSorted((a, b) => a.at - b.at);
-  const own = sorted.filter(
+  const ownSketches = sorted.filter(
     (one, i) =>
       one.at <= changedAfter &&
       !sorted.slice(0, i).some(({ name, at, type }) => name === one.name && (at === one.at || type === 'ACQUISITION')),
   );
-  const actions = own.map(({ name, type, at, size }): ActionSketch => {
+  const actions = ownSketches.map(({ name, type, at, size }): ActionSketch => {
     const value = type === 'SPLIT' ? [0.5, 2, 3][size % 3]! : type === 'ACQUISITION' ? 10 * size : 0.4 * size;
     return { name: NAMES[name]!, type, value, ex: DAYS[at]! };
   });

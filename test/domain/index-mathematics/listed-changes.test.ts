@@ -100,8 +100,8 @@ test('changes of counts that a book lists at its beginning are those found by co
       // The level is continuous, because the divisor changes by the market value of the new shares.
       const { divisor, weights, columns } = run.index.book;
       for (const { session } of changes) {
-        const own = changes.filter((one) => one.session === session);
-        const grown = own.reduce((sum, { column, before, after }) => {
+        const sessionChanges = changes.filter((one) => one.session === session);
+        const grown = sessionChanges.reduce((sum, { column, before, after }) => {
           const weight = weights[(session - 1) * columns.length + columns.indexOf(column)]!;
           return sum + weight * (after / before - 1);
         }, 1);

@@ -74,8 +74,8 @@ function caseOf({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly
       },
     ],
   });
-  const listCells = (of: (name: string, t: number) => number): number[][] =>
-    DAYS.map((_, t) => NAMES.map((name) => of(name, t)));
+  const listCells = (cellOf: (name: string, t: number) => number): number[][] =>
+    DAYS.map((_, t) => NAMES.map((name) => cellOf(name, t)));
   const sum = (type: string, unit: number) =>
     listCells((name, t) =>
       paid
@@ -127,10 +127,10 @@ test.skipIf(python === undefined)('levels, divisor and index shares are those th
     expect(run.index.compositions.list).toHaveLength(Object.keys(shares).length);
     for (const composition of run.index.compositions.list) {
       const expected = shares[String(composition.session - run.index.book.from)]!;
-      const held = sharesOf(composition).shares!;
+      const heldShares = sharesOf(composition).shares!;
       expect(composition.columns).toHaveLength(expected.filter((own) => own > 0).length);
       composition.columns.forEach((column, i) => {
-        expectNear(held[i]!, expected[NAMES.indexOf(run.index.book.sm.identifiers[column]!)]!, 1e-11);
+        expectNear(heldShares[i]!, expected[NAMES.indexOf(run.index.book.sm.identifiers[column]!)]!, 1e-11);
       });
     }
   }

@@ -81,13 +81,14 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
       if (findPricingSession(one, market) === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
     for (const [key, { session, shares, counts, entered = 1 }] of pending) {
       if (session !== t) continue;
-      const held = computeWorth(index.shares, market);
+      const worthBefore = computeWorth(index.shares, market);
       if (t === from) perShare = (base * index.divisor) / computeWorth(shares, market);
-      const scale = t === from || terms.keepsShares ? perShare : (held * entered) / computeWorth(shares, market);
+      const scale = t === from || terms.keepsShares ? perShare : (worthBefore * entered) / computeWorth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
       if (entered !== 1) keepCounts(index.counts, counts, shares);
       index.counts = counts;
-      if (terms.keepsShares || entered !== 1) changeDivisor(result, index, held, computeWorth(index.shares, market));
+      if (terms.keepsShares || entered !== 1)
+        changeDivisor(result, index, worthBefore, computeWorth(index.shares, market));
       pending.delete(key);
     }
     keepDivisor(index, terms);
@@ -134,12 +135,12 @@ function pendingOf(
   const [of, wanted] = [decided.filter(isAvailable), wantedOf.filter(isAvailable)];
   const moneyOf = [...of].map((column) => market.money(market.names[column]!));
   const unit = keepsShares ? sum(moneyOf) : 1;
-  const known = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
+  const countEntries = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
   return {
     session,
     entered,
     shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])),
-    counts: { adopted: new Map(known), seen: new Map(known) },
+    counts: { adopted: new Map(countEntries), seen: new Map(countEntries) },
   };
 }
 
@@ -178,8 +179,8 @@ function changeCounts(
 
 /** A security that enters between reviews leaves the share counts of the others unchanged. */
 function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
-  for (const of of ['adopted', 'seen'] as const)
-    for (const [name, count] of before[of]) if (shares.has(name)) counts[of].set(name, count);
+  for (const member of ['adopted', 'seen'] as const)
+    for (const [name, count] of before[member]) if (shares.has(name)) counts[member].set(name, count);
 }
 
 /** Updates the divisor, and rounds it if the terms require this. */
@@ -203,13 +204,13 @@ function changeDivisor(found: ReplayedIndex, index: { divisor: number }, before:
 /** Applies splits, rights and spin-offs to the shares before the session opens. */
 function adjust(shares: Shares, actions: readonly CorporateAction[], terms: ReplayTerms): void {
   for (const { identifier, type, value, related, subscriptionPrice } of actions) {
-    const held = shares.get(identifier);
-    if (held === undefined) continue;
-    if (type === 'SPLIT' && !terms.keepsShares) shares.set(identifier, held * value);
+    const shareCount = shares.get(identifier);
+    if (shareCount === undefined) continue;
+    if (type === 'SPLIT' && !terms.keepsShares) shares.set(identifier, shareCount * value);
     if (type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && terms.rights === 'subscribe')
-      shares.set(identifier, held * (1 + value));
+      shares.set(identifier, shareCount * (1 + value));
     if (type === 'SPIN_OFF' && terms.spinOffs !== 'ignore')
-      shares.set(related!, (shares.get(related!) ?? 0) + held * value);
+      shares.set(related!, (shares.get(related!) ?? 0) + shareCount * value);
   }
 }
 
@@ -222,20 +223,20 @@ function removeLeavers(
 ): Shares {
   const left: Shares = new Map();
   for (const { identifier, type, value, related, cash = 0 } of market.actionsOn(t)) {
-    const held = shares.get(identifier);
+    const shareCount = shares.get(identifier);
     if (type === 'SPIN_OFF' && spinOffs === 'drop_after_first_session' && shares.has(related!)) {
       left.set(related!, shares.get(related!)!);
-      for (const of of [shares, adopted, seen]) of.delete(related!);
+      for (const counts of [shares, adopted, seen]) counts.delete(related!);
     }
-    if (held === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
-    for (const of of [shares, adopted, seen]) of.delete(identifier);
+    if (shareCount === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
+    for (const counts of [shares, adopted, seen]) counts.delete(identifier);
     if (type === 'MERGER' && shares.has(related!) && adopted.has(related!))
-      adopted.set(related!, adopted.get(related!)! * (1 + (held * value) / shares.get(related!)!));
-    if (type !== 'MERGER') left.set(identifier, held);
+      adopted.set(related!, adopted.get(related!)! * (1 + (shareCount * value) / shares.get(related!)!));
+    if (type !== 'MERGER') left.set(identifier, shareCount);
     else {
-      shares.set(related!, (shares.get(related!) ?? 0) + held * value);
+      shares.set(related!, (shares.get(related!) ?? 0) + shareCount * value);
       // The cash part of the consideration leaves the index.
-      left.set(identifier, (held * cash * market.rate(identifier)) / market.money(identifier));
+      left.set(identifier, (shareCount * cash * market.rate(identifier)) / market.money(identifier));
     }
   }
   return left;

@@ -17,7 +17,7 @@ describe('total return of a capitalisation-weighted index', () => {
     C: { 12: 0.9, 47: 1 },
     D: { 60: 2 },
   };
-  const listRows = (of: (t: number) => number): number[] => DAYS.map((_, t) => of(t));
+  const listRows = (compute: (t: number) => number): number[] => DAYS.map((_, t) => compute(t));
   const run = runIndexCase({
     close: Object.fromEntries(names.map((name) => [name, listRows((t) => computePrice(name, t))])),
     fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name) => [name, listRows(() => shares[name])])) },

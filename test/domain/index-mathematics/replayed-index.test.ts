@@ -150,13 +150,13 @@ interface CountSketch {
 function sharesOf(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
   return Object.fromEntries(
     names.map((name, n) => {
-      const own = counts.filter((one) => NAMES[one.name] === name[0]);
+      const nameCounts = counts.filter((one) => NAMES[one.name] === name[0]);
       const split = (t: number): number =>
         actions
           .filter((one) => one.name === name && one.type === 'SPLIT' && days.indexOf(one.ex) <= t)
           .reduce((ratio, { value }) => ratio * value, 1);
       const computeCountGrowth = (t: number): number =>
-        own.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
+        nameCounts.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
       return [name, days.map((_, t) => (100 + 10 * n) * split(t) * computeCountGrowth(t))];
     }),
   );
@@ -241,8 +241,8 @@ describe('on random markets with every kind of event, halts and three currencies
           expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
         }
         // The index level equals the level of the index's return variant.
-        const own = readLevels(run, sketch.treatment!['dividends' as never]);
-        run.index.book.value.forEach((value, t) => expectNear(value, own[t]!, 1e-11));
+        const ownLevels = readLevels(run, sketch.treatment!['dividends' as never]);
+        run.index.book.value.forEach((value, t) => expectNear(value, ownLevels[t]!, 1e-11));
       }),
       { numRuns: RUNS },
     );

@@ -41,12 +41,12 @@ describe('a withholding tax by country', () => {
       rows: new Map([['A', [createResidence(null, 'US'), createResidence(DAYS[2]!, 'GB')]]]),
     };
     const actions = [DAYS[1]!, DAYS[2]!].map((ex) => ({ name: 'A', type: 'DIVIDEND' as const, value: 10, ex }));
-    const own = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] }, actions });
+    const marketOfActions = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] }, actions });
     const run = runIndexCase({
       close: { A: [100, 90, 80, 80] },
       actions,
       treatment: { dividends: 'net', withholding_tax: RATES },
-      market: { ...own, reference: moved, contentHash: market.contentHash },
+      market: { ...marketOfActions, reference: moved, contentHash: market.contentHash },
     });
     expectNear(readLevels(run, 'net')[2]!, ((97 / 100) * 100 * (80 + 10)) / 90);
   });

@@ -44,14 +44,14 @@ test('keeps sectors, or datapoints from the beginning, for what reads them; neve
     columns: ['CURRENCY', 'SECTOR'],
     rows: new Map(['A', 'C'].map((name) => [name, [{ validFrom: 12, values: ['USD', `sector of ${name}`] }]])),
   };
-  const of = { ...market, reference };
-  const sectors = narrowMarket(of, { columns: [0, 1], from: 12, to: null, keeps: 'reference' });
+  const referenced = { ...market, reference };
+  const sectors = narrowMarket(referenced, { columns: [0, 1], from: 12, to: null, keeps: 'reference' });
   expect(sectors.reference).toEqual({
     columns: ['SECTOR'],
     rows: new Map([['A', [{ validFrom: 12, values: ['sector of A'] }]]]),
   });
   expect([...sectors.dates]).toEqual([12, 15]);
-  const whole = narrowMarket(of, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
+  const whole = narrowMarket(referenced, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
   expect([...whole.dates]).toEqual([10, 12]);
   expect([...whole.fields.keys()]).toEqual(['CLOSE', 'VOLUME']);
   expect(whole.fields.get('VOLUME')!.length).toBe(4);

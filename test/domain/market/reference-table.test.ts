@@ -58,8 +58,8 @@ test('missing rates are those of all currencies that the requested securities ev
       fc.subarray(rates),
       fc.subarray(names, { minLength: 1 }),
       fc.constantFrom('USD', 'EUR'),
-      (rows, held, listed, to) => {
-        const market = marketOf([...names, ...held].sort(), ['CURRENCY'], rows);
+      (rows, heldNames, listed, to) => {
+        const market = marketOf([...names, ...heldNames].sort(), ['CURRENCY'], rows);
         for (const universe of [undefined, { kind: 'list', identifiers: listed }]) {
           const document = IndexDocument.parse({
             id: 'T',
@@ -75,7 +75,8 @@ test('missing rates are those of all currencies that the requested securities ev
           const had = request
             .flatMap((name) => rows[name]!.map(({ values }) => values[0]))
             .filter((code) => typeof code === 'string' && code !== '' && code !== to);
-          const isDirect = (a: unknown, b: unknown) => held.some((pair) => [`${a}${b}`, `${b}${a}`].includes(pair));
+          const isDirect = (a: unknown, b: unknown) =>
+            heldNames.some((pair) => [`${a}${b}`, `${b}${a}`].includes(pair));
           const isCrossed = (a: unknown, b: unknown) =>
             ['USD', 'EUR', 'GBP', 'JPY', 'CHF'].some((cross) => isDirect(a, cross) && isDirect(cross, b));
           const pairs = had

@@ -239,8 +239,11 @@ describe('costs', () => {
     { bps: 0, impact: 0.05 },
   ])('lower the trades: %j', (costs) => {
     for (const objective of objectives) {
-      const measureTrades = (own: SmallMarket['costs']) => {
-        const problem = createMarket(objective, { hasPrevious: true, ...(own === undefined ? {} : { costs: own }) });
+      const measureTrades = (ownCosts: SmallMarket['costs']) => {
+        const problem = createMarket(objective, {
+          hasPrevious: true,
+          ...(ownCosts === undefined ? {} : { costs: ownCosts }),
+        });
         return requireSolution(problem).weights.reduce(
           (sum, weight, i) => sum + Math.abs(weight - problem.previous!.weights[i]!),
           0,

@@ -64,9 +64,9 @@ const SLOW_CASES = new Set([5, 6]);
 
 describe('the optimum for the worst of a set is that of the cone programme', () => {
   test.each(['min_variance', 'max_utility', 'max_return', 'max_sharpe'])('%s', (type) => {
-    const own = cases.filter(({ objective }) => objective.type === type);
-    expect(own.length).toBeGreaterThan(4);
-    for (const { seed, objective, uncertainty, value, weights } of own) {
+    const casesOfType = cases.filter(({ objective }) => objective.type === type);
+    expect(casesOfType.length).toBeGreaterThan(4);
+    for (const { seed, objective, uncertainty, value, weights } of casesOfType) {
       if (!IS_SOAK && SLOW_CASES.has(seed)) continue;
       const label = `seed ${seed} ${JSON.stringify(uncertainty)}`;
       const golden = goldenCases.find((each) => each.seed === seed)!;

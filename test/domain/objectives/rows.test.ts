@@ -150,10 +150,10 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         const problem = problemOf(objective, [{ type, params }], costs && costsOf(objective, type, costs));
         const solution = solveConvex(solvers.solver, problem)!;
         const side = parameter === 'minimum' ? 'lower' : 'upper';
-        const own = listRowSides(problem, solution).filter(
+        const rowSides = listRowSides(problem, solution).filter(
           ({ placed, side: at }) => placed.origin.index === 0 && at === side,
         );
-        const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
+        const price = rowSides.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
         const value = params[parameter] as number;
         // The smallest tail average with market impact is accurate to 1e-9, so a smaller step would measure this error.
         const step = (objective.type === 'min_cvar' && costs !== undefined ? 1e-4 : 1e-5) * value;
@@ -179,9 +179,9 @@ describe('a choice of securities', () => {
   function computeByEnumeration(problem: ReturnType<typeof createChoiceProblem>, size: number): number {
     let best = Infinity;
     for (let set = 0; set < 1 << SMALL; set++) {
-      const held = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
-      if (held.reduce((sum, value) => sum + value, 0) !== size) continue;
-      const choice = { held, short: new Uint8Array(SMALL), large: [], isFinal: false };
+      const heldFlags = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
+      if (heldFlags.reduce((sum, value) => sum + value, 0) !== size) continue;
+      const choice = { held: heldFlags, short: new Uint8Array(SMALL), large: [], isFinal: false };
       const options = { restriction: createRestriction([], choice), effort: 'quick' } as const;
       best = Math.min(best, solveConvex(solvers.solver, problem, options)?.value ?? Infinity);
     }

@@ -58,8 +58,8 @@ describe('limits on the average of the worst scenarios have the optima of the co
       const solution = requireSolution(problem);
       const { goal } = problem;
       const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;
-      const own = (problem.objective.entry.sense === 'maximise' ? -1 : 1) * solution.objective + shift;
-      expect(Math.abs(own - value)).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
+      const objectiveValue = (problem.objective.entry.sense === 'maximise' ? -1 : 1) * solution.objective + shift;
+      expect(Math.abs(objectiveValue - value)).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
       weights.forEach((weight, i) => expect(Math.abs(solution.weights[i]! - weight)).toBeLessThan(5e-6));
       const { primal, stationarity, multipliers } = checkKkt(solution.assembled.program, solution.answer.point);
       expect(Math.max(primal, stationarity, multipliers)).toBeLessThan(1e-8);

@@ -95,8 +95,8 @@ test.each(['a number', 'a number in each group', 'a number and a minimum holding
     const { value } = outcome.solution;
     const { prove } = createCertifiedBound(solvers, choice)!;
     // The bound must not exceed the optimum even if only a worse choice is known.
-    const known = value + 0.2 * Math.abs(value);
-    expect(prove({ value: known, improve: () => ({ value: known, isExact: false }) })).toBeLessThanOrEqual(
+    const knownValue = value + 0.2 * Math.abs(value);
+    expect(prove({ value: knownValue, improve: () => ({ value: knownValue, isExact: false }) })).toBeLessThanOrEqual(
       value + 1e-9 * Math.abs(value),
     );
     // The bound of a choice ignores minimum holdings, and is not exact if cardinality rows share securities.

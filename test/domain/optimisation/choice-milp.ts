@@ -115,15 +115,15 @@ function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[];
   };
   const each = Array.from({ length: n }, (_, i) => i);
   add(n, (i) => (goal.kind === 'return' ? -goal.returns[i]! : 0), 0, cap);
-  const held = add(n, () => 0, 0, 1, true);
+  const firstHeld = add(n, () => 0, 0, 1, true);
   const rows: Row[] = [
     { entries: each.map((i) => [i, 1]), lower: 1, upper: 1 },
-    { entries: each.map((i) => [held + i, 1]), lower: 0, upper: maximum },
+    { entries: each.map((i) => [firstHeld + i, 1]), lower: 0, upper: maximum },
     ...each.flatMap((i): Row[] => [
       {
         entries: [
           [i, 1],
-          [held + i, -cap],
+          [firstHeld + i, -cap],
         ],
         lower: -Infinity,
         upper: 0,
@@ -131,7 +131,7 @@ function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[];
       {
         entries: [
           [i, 1],
-          [held + i, -threshold],
+          [firstHeld + i, -threshold],
         ],
         lower: 0,
         upper: Infinity,

@@ -40,8 +40,8 @@ const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = 
 /** Computes the annualised means and covariances of rows. */
 function momentsOf(returns: Float64Array) {
   const rows = returns.length / NAMES;
-  const computeMean = (of: (t: number) => number) =>
-    Array.from({ length: rows }, (_, t) => of(t)).reduce((a, b) => a + b) / rows;
+  const computeMean = (valueAt: (t: number) => number) =>
+    Array.from({ length: rows }, (_, t) => valueAt(t)).reduce((a, b) => a + b) / rows;
   const means = [0, 1, 2].map((i) => computeMean((t) => returns[t * NAMES + i]!));
   const covariance = [0, 1, 2].flatMap((i) =>
     [0, 1, 2].map(
@@ -70,8 +70,11 @@ describe('simulated scenarios', () => {
 
   test("of Student's distribution have the kurtosis of its degrees of freedom: 3.75 of 12", () => {
     const computeKurtosis = (returns: Float64Array) => {
-      const own = Float64Array.from({ length: returns.length / NAMES }, (_, t) => returns[t * NAMES]! - 0.1 / 252);
-      const computePower = (p: number) => own.reduce((sum, value) => sum + value ** p, 0) / own.length;
+      const deviations = Float64Array.from(
+        { length: returns.length / NAMES },
+        (_, t) => returns[t * NAMES]! - 0.1 / 252,
+      );
+      const computePower = (p: number) => deviations.reduce((sum, value) => sum + value ** p, 0) / deviations.length;
       return computePower(4) / computePower(2) ** 2;
     };
     const { scenarios } = scenariosOf();

@@ -152,7 +152,7 @@ const CASES: readonly Case[] = [
 describe('the explanation of a solved weight', () => {
   test.for(CASES)('replays by hand to 1e-12 under $name', ({ rows, holds = [], isChoice = false }) => {
     const { explanation, composition, parentComposition, sm } = explainRows(rows(PARENT_NAMES));
-    const held = new Set<string>();
+    const heldReasons = new Set<string>();
     for (const [column, { solve, weight, stayed, inUniverse, source }] of explanation.entries()) {
       const position = composition.columns.indexOf(column);
       expect(weight).toBe(position < 0 ? null : composition.weights[position]);
@@ -164,7 +164,7 @@ describe('the explanation of a solved weight', () => {
         drift: null,
       });
       if (solve === null) continue;
-      held.add(solve.heldBy);
+      heldReasons.add(solve.heldBy);
       expect(solve.sourceWeight).toBe(source.weight);
       expect(Math.abs(computeByHand(solve) / stayed - (weight ?? 0))).toBeLessThan(1e-12);
       const explanation = solve.rows.reduce((sum, { force }) => sum + force, 0);
@@ -179,7 +179,7 @@ describe('the explanation of a solved weight', () => {
         if (!side.isBinding && side.placed.origin.soft === null) expect(force).toBe(0);
       }
     }
-    expect([...held]).toEqual(expect.arrayContaining([...holds]));
+    expect([...heldReasons]).toEqual(expect.arrayContaining([...holds]));
   });
 
   test('names rows by their measure: a coefficient is the change of the value, a force its price', () => {
@@ -210,8 +210,9 @@ describe('the explanation of a solved weight', () => {
       // The average is over invested weights that sum to 1, so a security above the average raises it by the
       // difference.
       const score = solve.rows.find(({ side }) => side.placed.origin.id === 'score');
-      const own = scores[row + column]!;
-      if (score !== undefined && !Number.isNaN(own)) expect(score.coefficient).toBeCloseTo(own - score.side.value, 10);
+      const ownScore = scores[row + column]!;
+      if (score !== undefined && !Number.isNaN(ownScore))
+        expect(score.coefficient).toBeCloseTo(ownScore - score.side.value, 10);
     }
   });
 

@@ -241,12 +241,12 @@ describe('explainInfeasibility', () => {
         if (cheapest !== undefined)
           expect(total, `trial ${trial}`).toBeLessThan(Math.abs(cheapest.change) * (1 + 1e-4) + 1e-6);
         const moved = rows.map((row, i) => {
-          const own = detail!.all_rows_relaxation!.filter(({ index }) => index === i);
+          const rowRelaxations = detail!.all_rows_relaxation!.filter(({ index }) => index === i);
           return {
             ...row,
             params: {
               ...(row as { params: object }).params,
-              ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])),
+              ...Object.fromEntries(rowRelaxations.map(({ parameter, to }) => [parameter, to])),
             },
           };
         });

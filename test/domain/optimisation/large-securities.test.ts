@@ -18,10 +18,10 @@ describe('the securities that may exceed a trigger', () => {
       const row = { type: 'Concentration5_10_40', params: { single: 0.2, trigger, aggregate } };
       const problem = buildProblem({ names: NAMES, seed, rows: [row] });
       const rows = listNonConvexRows(problem).map(({ row: own }) => own);
-      const held = new Uint8Array(NAMES).fill(1);
+      const heldFlags = new Uint8Array(NAMES).fill(1);
       const solve = (large: Uint8Array): { readonly solution: ConvexSolution } | undefined => {
         const restriction = createRestriction(rows, {
-          held,
+          held: heldFlags,
           short: new Uint8Array(NAMES),
           large: [large],
           isFinal: true,
@@ -30,7 +30,7 @@ describe('the securities that may exceed a trigger', () => {
         return solution === undefined ? undefined : { solution };
       };
       const { weights } = solveConvex(solvers.solver, problem)!;
-      const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+      const order = Array.from(listPositions(heldFlags)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
       const values = Array.from({ length: Math.min(NAMES, Math.floor(aggregate / trigger)) + 1 }, (_, size) => {
         const large = new Uint8Array(NAMES);
         for (const i of order.slice(0, size)) large[i] = 1;
@@ -38,7 +38,7 @@ describe('the securities that may exceed a trigger', () => {
       });
       const result = findBestLargeSecurities({
         rows: rows.filter((own) => own.form === 'concentration'),
-        held,
+        held: heldFlags,
         weights,
         isLong: true,
         solve(large) {

@@ -23,9 +23,9 @@ function computeLeastTurnover(
 ): number {
   let least = Infinity;
   for (let choice = 1; choice < 2 ** from.length; choice++) {
-    const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
-    const count = held.filter(Boolean).length;
-    const countHeldIn = (g: number) => held.filter((isHeld, i) => isHeld && i % 5 === g).length;
+    const heldFlags = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
+    const count = heldFlags.filter(Boolean).length;
+    const countHeldIn = (g: number) => heldFlags.filter((isHeld, i) => isHeld && i % 5 === g).length;
     if (
       count > maximum ||
       count * cap < 1 ||
@@ -35,8 +35,8 @@ function computeLeastTurnover(
       continue;
     const sum = (part: (weight: number, i: number) => number) =>
       from.reduce((all, weight, i) => all + part(weight, i), 0);
-    const sold = sum((weight, i) => Math.max(0, held[i] ? weight - cap : weight));
-    const bought = sum((weight, i) => Math.max(0, held[i] ? threshold - weight : 0));
+    const sold = sum((weight, i) => Math.max(0, heldFlags[i] ? weight - cap : weight));
+    const bought = sum((weight, i) => Math.max(0, heldFlags[i] ? threshold - weight : 0));
     least = Math.min(least, Math.max(sold, bought));
   }
   return least;
@@ -117,11 +117,11 @@ describe('trades too small for a choice of securities', () => {
   /** Returns true if a choice is feasible: held weights reach the threshold, and the other holdings can be sold. */
   function isFeasible(from: Float64Array, { size, threshold = 0, maximum = from.length }: Trades): boolean {
     for (let choice = 1; choice < 2 ** from.length; choice++) {
-      const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
-      if (held.filter(Boolean).length > maximum) continue;
-      const least = from.map((weight, i) => (held[i] ? Math.max(threshold, weight - size) : 0));
-      const most = from.map((weight, i) => (held[i] ? weight + size : 0));
-      const isReached = from.every((weight, i) => (held[i] ? least[i]! <= most[i]! : weight <= size));
+      const heldFlags = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
+      if (heldFlags.filter(Boolean).length > maximum) continue;
+      const least = from.map((weight, i) => (heldFlags[i] ? Math.max(threshold, weight - size) : 0));
+      const most = from.map((weight, i) => (heldFlags[i] ? weight + size : 0));
+      const isReached = from.every((weight, i) => (heldFlags[i] ? least[i]! <= most[i]! : weight <= size));
       const computeTotal = (weights: Float64Array) => weights.reduce((sum, weight) => sum + weight, 0);
       if (isReached && computeTotal(least) <= 1 && computeTotal(most) >= 1) return true;
     }
@@ -156,10 +156,10 @@ describe('trades too small for a choice of securities', () => {
       const { relaxations } = explainChoice(solvers, problem, true);
       return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
     };
-    const held = countMovedBy({ type: 'MinimumHolding', params: { threshold } });
+    const movesByRow = countMovedBy({ type: 'MinimumHolding', params: { threshold } });
     const least = findNearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
-    expect(held['MinimumHolding threshold']).toBeCloseTo(least, 7);
-    expect(held['TradeSize upper']).toBeCloseTo(
+    expect(movesByRow['MinimumHolding threshold']).toBeCloseTo(least, 7);
+    expect(movesByRow['TradeSize upper']).toBeCloseTo(
       findNearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
       7,
     );

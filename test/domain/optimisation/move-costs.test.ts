@@ -62,12 +62,12 @@ describe('computeChoiceBound', () => {
       const computeSums = (fits: (code: number) => boolean) => {
         let least = Infinity;
         for (let code = 0; code < 2 ** count; code++) {
-          const held = Array.from({ length: count }, (_, i) => (code >> i) & 1);
-          const size = held.reduce((sum, value) => sum + value, 0);
+          const heldFlags = Array.from({ length: count }, (_, i) => (code >> i) & 1);
+          const size = heldFlags.reduce((sum, value) => sum + value, 0);
           if (size < minimum || size > maximum || !fits(code)) continue;
           least = Math.min(
             least,
-            held.reduce((sum, isHeld, i) => sum + (isHeld === 1 ? moves.holdPart[i]! : moves.dropPart[i]!), 0),
+            heldFlags.reduce((sum, isHeld, i) => sum + (isHeld === 1 ? moves.holdPart[i]! : moves.dropPart[i]!), 0),
           );
         }
         return least;

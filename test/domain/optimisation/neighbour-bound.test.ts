@@ -58,9 +58,9 @@ function listNeighbourBounds(seed: number, others: readonly object[]) {
   const choices = Array.from({ length: 30 }, (): Choice => {
     const [out, coming] = [Math.floor(9 * random()), 9 + Math.floor(7 * random())];
     const isSwap = random() < 0.6;
-    const held = isSwap ? first.held.with(out, 0).with(coming, 1) : first.held;
+    const heldFlags = isSwap ? first.held.with(out, 0).with(coming, 1) : first.held;
     const large = first.large.map((set) => set.with(Math.floor(3 * random()), 0).with(3 + Math.floor(6 * random()), 1));
-    return { held, short, large: isSwap ? first.large : large, isFinal: true };
+    return { held: heldFlags, short, large: isSwap ? first.large : large, isFinal: true };
   });
   const bound = createNeighbourBound(plainAlgebra, {
     problem,

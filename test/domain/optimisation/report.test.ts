@@ -33,8 +33,8 @@ describe('shadow prices', () => {
     const options = { hasPrevious: true };
     const { sides, solution, problem } = sidesOf([{ type, params }], options);
     const side = parameter === 'minimum' ? 'lower' : parameter === 'limit' ? 'upper' : parameter;
-    const own = sides.filter(({ placed, side: at }) => placed.origin.index === 0 && at === side);
-    expect(own.some(({ isBinding }) => isBinding)).toBe(true);
+    const rowSides = sides.filter(({ placed, side: at }) => placed.origin.index === 0 && at === side);
+    expect(rowSides.some(({ isBinding }) => isBinding)).toBe(true);
     const value = params[parameter] as number;
     const step = 1e-5 * Math.max(Math.abs(value), 1e-2);
     const solveAtBound = (to: number) =>
@@ -42,7 +42,7 @@ describe('shadow prices', () => {
     const difference = (solveAtBound(value + step) - solveAtBound(value - step)) / (2 * step);
     // A relative bound is a multiple of the index average.
     const scale = params['relative'] === true ? computeRelativeScale(problem) : 1;
-    const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0) * scale;
+    const price = rowSides.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0) * scale;
     expect(Math.abs(price / difference - 1)).toBeLessThan(0.01);
     expect(solution.objective).toBeGreaterThan(0);
   });

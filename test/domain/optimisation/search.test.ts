@@ -57,9 +57,9 @@ describe('a number of securities', () => {
   test('securities with a positive lower bound are never dropped: too many of them are reported without a solve each', () => {
     let solves = 0;
     const { solver, algebra } = solvers;
-    const solve: typeof solver.solve = (...asked) => {
+    const solve: typeof solver.solve = (...solveTerms) => {
       solves++;
-      return solver.solve(...asked);
+      return solver.solve(...solveTerms);
     };
     const rows = [
       { type: 'RelativePositionBounds', params: { lower: 0.3, upper: 3 } },

@@ -55,16 +55,16 @@ test.each(Object.entries(OPTIMA))(
   'a derived index begins by %s with the identity as covariance where its history has one session',
   (type, { params = {}, returns = null, weights }) => {
     const run = runOf({ type, ...params }, returns);
-    const held = readHeldOn(run.index.book, 0);
-    weights.forEach((weight, i) => expect(held['ABC'[i]!] ?? 0).toBeCloseTo(weight, 6));
+    const heldWeights = readHeldOn(run.index.book, 0);
+    weights.forEach((weight, i) => expect(heldWeights['ABC'[i]!] ?? 0).toBeCloseTo(weight, 6));
     expect(run.findings.map(({ code }) => code)).toContain('RISK_FALLBACK_IDENTITY');
   },
 );
 
 test('historical means of too few returns are not read: the weights are the nearest, with a finding', () => {
   const run = runOf({ type: 'max_utility', risk_aversion: 2 }, { type: 'historical', shrinkage: 0 });
-  const held = readHeldOn(run.index.book, 0);
-  nearestWeights.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));
+  const heldWeights = readHeldOn(run.index.book, 0);
+  nearestWeights.forEach((weight, i) => expect(heldWeights['ABC'[i]!]).toBeCloseTo(weight, 9));
   const match = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
   expect(match?.message).toContain('the result is the weights nearest to the parent');
 });

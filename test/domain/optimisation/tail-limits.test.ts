@@ -150,11 +150,11 @@ describe('a limit at the least of a tail, where planes that touch it at single w
       const goal = (row!.row as { readonly goal: TailGoal }).goal; // the first row limits the tail
       expect(computeLossAverage(goal, weights)).toBeLessThan(to + 1.1e-9);
       expect(isOptimal(checkKkt(assembled.program, answer.point))).toBe(true);
-      const { n, rows: own } = assembled.program;
-      for (let r = own.count - assembled.planes; r < own.count; r++) {
-        expect(Math.abs(own.upper[r]! - to)).toBeLessThan(2e-9);
+      const { n, rows: ownRows } = assembled.program;
+      for (let r = ownRows.count - assembled.planes; r < ownRows.count; r++) {
+        expect(Math.abs(ownRows.upper[r]! - to)).toBeLessThan(2e-9);
         // The plane is below the tail average everywhere: at the corners of the simplex, and at the solution.
-        const slopes = own.coefficients.subarray(r * n, r * n + n);
+        const slopes = ownRows.coefficients.subarray(r * n, r * n + n);
         for (let i = 0; i < n; i++) {
           const corner = new Float64Array(n).with(i, 1);
           expect(slopes[i]!).toBeLessThan(computeLossAverage(goal, corner) + 1e-9);
@@ -178,15 +178,17 @@ describe('the work of an explanation', () => {
     const whole = explainInfeasibility(solvers, createWideProblem())!;
     expect(whole).not.toHaveProperty('exhaustive');
     for (const workMax of [0, 1e7, 1e8]) {
-      const own = createWideProblem();
-      const { detail, remaining } = explainRows(solvers, own, workMax)!;
+      const wideProblem = createWideProblem();
+      const { detail, remaining } = explainRows(solvers, wideProblem, workMax)!;
       expect(detail).toMatchObject({ proven: true, exhaustive: false });
       expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(
         expect.arrayContaining(whole.conflict.map(({ id, type }) => id || type)),
       );
-      expect(describeInfeasibility(own, detail, remaining)).toContain('The work limit of this explanation was reached');
+      expect(describeInfeasibility(wideProblem, detail, remaining)).toContain(
+        'The work limit of this explanation was reached',
+      );
       for (const { index, parameter, to } of detail.relaxations) {
-        const changed = own.withParameters([{ origin: own.origins[index!]!, parameter, to }]);
+        const changed = wideProblem.withParameters([{ origin: wideProblem.origins[index!]!, parameter, to }]);
         expect(solveProblem(solvers, changed).kind).toBe('solved');
       }
     }
@@ -208,8 +210,8 @@ describe('what the sentences promise', () => {
   test('a second conflict is reported with the row without which it remains', () => {
     const { detail, remaining } = explainRows(solvers, problem)!;
     const sentence = describeInfeasibility(problem, detail, remaining);
-    const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
-    for (const index of own) {
+    const conflictRows = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
+    for (const index of conflictRows) {
       const without = explainInfeasibility(solvers, problem.without(problem.origins[index]!));
       expect(remaining.some((each) => each.without.index === index)).toBe(without !== undefined);
       expect(sentence.includes(`Without ${problem.origins[index]!.id} there is still a conflict`)).toBe(

@@ -69,15 +69,15 @@ test('levels, interest and costs are those of the exposures by hand', () => {
   const spec = { ...RISK, tolerance: 0.3, max_change: 0.4, cash: 'DOMESTIC', cost_bps: 20 };
   const exposures = [1, 1, 0.6, 1, 0.6, 1];
   const days = [0, 1, 1, 3, 1, 1];
-  const { days: known, closes: rates } = market.series!.get('DOMESTIC')!;
+  const { days: rateDays, closes: rates } = market.series!.get('DOMESTIC')!;
   const { value, sm } = valueOf(market, spec).index.book;
-  const readRateOn = (t: number): number => rates[known.findLastIndex((day) => day <= sm.sessions[t]!)]! / 100;
+  const readRateOn = (t: number): number => rates[rateDays.findLastIndex((day) => day <= sm.sessions[t]!)]! / 100;
   let level = 100;
   for (let t = 1; t < closes.length; t++) {
-    const own = closes[t]! / closes[t - 1]!;
-    const held = exposures[t - 1]!;
-    const before = 1 + held * (own - 1) + ((1 - held) * readRateOn(t - 1) * days[t]!) / 360;
-    level *= before * (1 - 0.002 * Math.abs(exposures[t]! - (held * own) / before));
+    const growth = closes[t]! / closes[t - 1]!;
+    const heldExposure = exposures[t - 1]!;
+    const before = 1 + heldExposure * (growth - 1) + ((1 - heldExposure) * readRateOn(t - 1) * days[t]!) / 360;
+    level *= before * (1 - 0.002 * Math.abs(exposures[t]! - (heldExposure * growth) / before));
     expect(value[t]! / level).toBeCloseTo(1, 12);
   }
 });

@@ -115,9 +115,9 @@ test('an extended overlay is the whole run bit for bit, of every kind, on its ow
     cases.forEach(([overlay, rest], k) => {
       const document = createOverlayIndex(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
       const outcomes = extendAndCompare(rows, (to) => {
-        const known = truncateMarket(market, to);
+        const truncated = truncateMarket(market, to);
         const terms = { documents: documentsOf(source), start: '2024-01-04' };
-        return { market: known, run: () => run(known, document, terms) };
+        return { market: truncated, run: () => run(truncated, document, terms) };
       });
       keyed.push([overlay.type, outcomes]);
     }),
@@ -160,8 +160,8 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
     };
     for (const [key, runOn] of Object.entries(cases)) {
       const outcomes = extendAndCompare(rows, (to) => {
-        const known = truncateMarket(market, to);
-        return { market: known, run: () => runOn(known) };
+        const truncated = truncateMarket(market, to);
+        return { market: truncated, run: () => runOn(truncated) };
       });
       keyed.push([key, outcomes]);
     }

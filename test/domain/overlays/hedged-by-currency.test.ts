@@ -52,8 +52,8 @@ const levelsOf = (overlay: object, rest: object = {}) =>
 
 /** Returns the last known interest rate on a session in percent a year, as `addRates` defines it. */
 const readRateAt = (series: string, t: number): number => {
-  const { days: known, closes } = market.series!.get(series)!;
-  return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;
+  const { days: seriesDays, closes } = market.series!.get(series)!;
+  return closes[seriesDays.findLastIndex((day) => day <= days[t]!)]! / 100;
 };
 const extremeMatrix = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidDay);
 

@@ -29,12 +29,12 @@ export function addRates(market: MarketData): MarketData {
     identifier,
     { identifier, name: null, currency: null, days, closes: Float64Array.from(days, (_, k) => valueAt(k)) },
   ];
-  const own = [
+  const ownSeries = [
     createSeries('DOMESTIC', (k) => 5 + Math.sin(k)),
     createSeries('FOREIGN', (k) => 1 + 0.3 * Math.cos(k)),
     createSeries('GBPUSD', (k) => 1.25 + 0.05 * Math.sin(k / 2)),
   ];
-  return { ...market, series: new Map([...(market.series ?? []), ...own]) };
+  return { ...market, series: new Map([...(market.series ?? []), ...ownSeries]) };
 }
 
 export function columnsOf(run: Run): RunColumns {

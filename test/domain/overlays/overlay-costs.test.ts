@@ -29,19 +29,19 @@ function accountOf(
   indices: readonly (readonly number[])[],
   { targetsAt, cost }: { readonly targetsAt: (t: number) => readonly number[] | null; readonly cost: number },
 ): number[] {
-  let held = targetsAt(0)!.map((target) => 100 * target);
-  let cash = 100 - held.reduce((sum, own) => sum + own, 0);
+  let amounts = targetsAt(0)!.map((target) => 100 * target);
+  let cash = 100 - amounts.reduce((sum, own) => sum + own, 0);
   const levels = [100];
   for (let t = 1; t < dates.length; t++) {
-    held = held.map((own, k) => (own * indices[k]![t]!) / indices[k]![t - 1]!);
-    const value = cash + held.reduce((sum, own) => sum + own, 0);
+    amounts = amounts.map((own, k) => (own * indices[k]![t]!) / indices[k]![t - 1]!);
+    const value = cash + amounts.reduce((sum, own) => sum + own, 0);
     const targets = targetsAt(t);
-    const wanted = targets === null ? held : targets.map((target) => target * value);
-    const paid = cost * wanted.reduce((sum, own, k) => sum + Math.abs(own - held[k]!), 0);
+    const wanted = targets === null ? amounts : targets.map((target) => target * value);
+    const paid = cost * wanted.reduce((sum, own, k) => sum + Math.abs(own - amounts[k]!), 0);
     const after = value - paid;
     levels.push(after);
-    held = wanted.map((own) => (own * after) / value);
-    cash = after - held.reduce((sum, own) => sum + own, 0);
+    amounts = wanted.map((own) => (own * after) / value);
+    cash = after - amounts.reduce((sum, own) => sum + own, 0);
   }
   return levels;
 }
@@ -98,9 +98,9 @@ test('risk control pays a spread for borrowed money, and costs for changes of it
   const plain = accountOf([closes], { targetsAt: findTargetsAt, cost: 0 });
   const days = [0, 1, 1, 1, 3, 1];
   let level = 100;
-  const expected = plain.map((own, t) => {
+  const expected = plain.map((growthLevel, t) => {
     if (t === 0) return level;
-    level *= own / plain[t - 1]! - (Math.max(0, computeExposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
+    level *= growthLevel / plain[t - 1]! - (Math.max(0, computeExposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
     return level;
   });
   expectClose(runOf({ ...spec, spread_bps: 200 }).index.book.value, expected);

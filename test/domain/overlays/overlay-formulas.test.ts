@@ -134,8 +134,8 @@ test('risk control holds the target over the larger of two volatilities, each wr
   expectClose(
     levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
     chainLevels((t, before) => {
-      const held = computeExposure(t - 1);
-      return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * countDays(t)) / 360);
+      const heldExposure = computeExposure(t - 1);
+      return before * (1 + heldExposure * returnAt(t) + ((1 - heldExposure) * rate[t - 1]! * countDays(t)) / 360);
     }),
   );
 });
@@ -295,11 +295,11 @@ test('points are subtracted by the published formula over 360 days as well', () 
 
 test('an overlay begins on its own base date with its own base value, knowing the returns before', () => {
   const later = { base_date: '2024-02-01', base_value: 1000 };
-  const own = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 }, later);
+  const laterLevels = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 }, later);
   const whole = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 });
-  expect(own[0]).toBe(1000);
+  expect(laterLevels[0]).toBe(1000);
   const first = dates.indexOf('2024-02-01');
-  own.forEach((level, k) => expect(level / 1000).toBeCloseTo(whole[first + k]! / whole[first]!, 12));
+  laterLevels.forEach((level, k) => expect(level / 1000).toBeCloseTo(whole[first + k]! / whole[first]!, 12));
 });
 
 test('every overlay describes itself, with every number of its definition', () => {

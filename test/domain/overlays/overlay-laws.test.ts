@@ -110,8 +110,8 @@ function cutAfter(market: MarketData, day: number): MarketData {
     actions: market.actions.filter(({ exDay }) => exDay <= day),
     series: new Map(
       [...market.series!].map(([id, one]) => {
-        const known = one.days.filter((date) => date <= day).length;
-        return [id, { ...one, days: one.days.slice(0, known), closes: one.closes.slice(0, known) }];
+        const knownCount = one.days.filter((date) => date <= day).length;
+        return [id, { ...one, days: one.days.slice(0, knownCount), closes: one.closes.slice(0, knownCount) }];
       }),
     ),
   };

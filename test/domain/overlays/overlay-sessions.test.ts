@@ -45,8 +45,9 @@ test('on sessions that only it has, an overlay has the last known underlying lev
   );
   const { book, days: sessions } = run(market, document, { documents }).index;
   expect(Array.from(sessions, formatDay)).toEqual(listDays('OTHER'));
-  const { days: known, closes } = market.series!.get('GBPUSD')!;
-  const convertToDollars = (date: string): number => closes[known.findLastIndex((day) => day <= parseValidDay(date))]!;
+  const { days: seriesDays, closes } = market.series!.get('GBPUSD')!;
+  const convertToDollars = (date: string): number =>
+    closes[seriesDays.findLastIndex((day) => day <= parseValidDay(date))]!;
   listDays('OTHER').forEach((date, t) => {
     const expected = (readLevelOn(date) * convertToDollars(dates[0]!)) / convertToDollars(date);
     expect(book.value[t]! / expected).toBeCloseTo(1, 12);

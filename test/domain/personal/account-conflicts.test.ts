@@ -60,9 +60,9 @@ describe('the conflict of an account without permitted trades', () => {
     expect(result.status).toBe('infeasible');
     expect(result.conflicts.toSorted()).toEqual(Object.keys(amounts).toSorted());
     for (const [rule, amount] of Object.entries(amounts)) {
-      const own = result.conflict_amounts[rule]!;
-      if (amount === null) expect(own).toBeNull();
-      else expect(own / amount).toBeCloseTo(1, 3);
+      const conflictAmount = result.conflict_amounts[rule]!;
+      if (amount === null) expect(conflictAmount).toBeNull();
+      else expect(conflictAmount / amount).toBeCloseTo(1, 3);
     }
   });
 

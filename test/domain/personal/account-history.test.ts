@@ -100,11 +100,11 @@ describe('the history of an account', () => {
     // days before.
     history.trade(parseValidDay('2021-06-15'), [createSale(1, 5, 100)], 0);
     expect(history.accrued()).toBe(0);
-    const held = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');
+    const heldDays = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');
     expect(history.lots).toEqual([
       expect.objectContaining({ shares: 10, cost: 50 }),
       expect.objectContaining({ shares: 5, cost: 120 }),
-      { identifier: 'X', shares: 5, cost: 110, acquired: parseValidDay('2021-06-01') - held },
+      { identifier: 'X', shares: 5, cost: 110, acquired: parseValidDay('2021-06-01') - heldDays },
       { identifier: 'X', shares: 5, cost: 90, acquired: parseValidDay('2021-06-01') },
     ]);
   });

@@ -28,10 +28,10 @@ const createAction = (
 });
 const applyAction = (
   lots: readonly HeldLot[],
-  own: CorporateAction,
+  action: CorporateAction,
   prices: Record<string, number> = {},
   adjustment: 'none' | 'splits' = 'none',
-) => applyToLots(lots, own, { adjustment, priceOf: (name) => prices[name] ?? Number.NaN });
+) => applyToLots(lots, action, { adjustment, priceOf: (name) => prices[name] ?? Number.NaN });
 
 describe('lots through corporate actions', () => {
   test('a split of 7 for 1 (Apple, June 2014) spreads the basis over the new shares', () => {

@@ -96,8 +96,8 @@ describe('the lots of a security with a recent purchase', () => {
   });
 
   test('are kept if losses are forbidden, unless the security is excluded', () => {
-    const kept = ask({ wash_sales: 'forbid' });
-    expect([kept.lots.map(({ lot }) => lot), kept.blocked]).toEqual([[1], 20]);
+    const forbidden = ask({ wash_sales: 'forbid' });
+    expect([forbidden.lots.map(({ lot }) => lot), forbidden.blocked]).toEqual([[1], 20]);
     const forced = ask({ wash_sales: 'forbid' }, true);
     expect([forced.lots.reduce((sum, { shares }) => sum + shares, 0), forced.blocked]).toEqual([28, 0]);
   });

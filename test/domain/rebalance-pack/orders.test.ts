@@ -14,12 +14,15 @@ test.each([
 ])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
 
 /** Computes by fixed-point iteration the value that remains after the costs of trading fractional shares. */
-function computeNetByHand(names: readonly PackSecurity[], held: Float64Array, value: number): number {
+function computeNetByHand(names: readonly PackSecurity[], heldShares: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
     net =
       value -
-      names.reduce((sum, name, i) => sum + computeCostByHand(name, (name.weight * net) / name.price - held[i]!), 0);
+      names.reduce(
+        (sum, name, i) => sum + computeCostByHand(name, (name.weight * net) / name.price - heldShares[i]!),
+        0,
+      );
   return net;
 }
 
@@ -32,23 +35,23 @@ function computeCostByHand({ price, adv, spreadBps, impactBps }: PackSecurity, t
  * Applies the rounding rule of the guide lot by lot.
  * @returns target shares, filled shares, and the cash left after one more lot
  */
-function fillOrdersByHand(names: readonly PackSecurity[], held: Float64Array, cash: number) {
-  const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
-  const net = computeNetByHand(names, held, value);
+function fillOrdersByHand(names: readonly PackSecurity[], heldShares: Float64Array, cash: number) {
+  const value = names.reduce((sum, { price }, i) => sum + heldShares[i]! * price, cash);
+  const net = computeNetByHand(names, heldShares, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
   const after = [...first];
   const sumCash = () =>
     names.reduce((sum, name, i) => {
-      const traded = after[i]! - held[i]!;
+      const traded = after[i]! - heldShares[i]!;
       return sum - traded * name.price - computeCostByHand(name, traded);
     }, cash);
-  const changeOf = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - held[i]!);
+  const changeOf = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - heldShares[i]!);
   const reduceLargestOrder = (among: readonly number[]): boolean => {
     const least = among.reduce((best, i) => (best < 0 || changeOf(i) < changeOf(best) ? i : best), -1);
-    if (least >= 0) after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
+    if (least >= 0) after[least] = Math.max(heldShares[least]!, after[least]! - names[least]!.lot);
     return least >= 0;
   };
-  const listPurchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
+  const listPurchases = () => names.flatMap((_, i) => (after[i]! > heldShares[i]! ? [i] : []));
   const listAboveTarget = () => listPurchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
   while (sumCash() < 0 && reduceLargestOrder(listAboveTarget().filter((i) => after[i] === first[i])));
   while (sumCash() < 0 && reduceLargestOrder(listPurchases()));
@@ -63,13 +66,13 @@ function fillOrdersByHand(names: readonly PackSecurity[], held: Float64Array, ca
   };
   /** Returns the cash left after buying one more lot. */
   const computeCashLeft = (i: number): number => {
-    const own = after[i]!;
+    const sharesAfter = after[i]!;
     after[i] = addLot(i);
     const rest = sumCash();
-    after[i] = own;
+    after[i] = sharesAfter;
     return rest;
   };
-  const isOpen = (i: number) => first[i]! > held[i]! && after[i]! < first[i]! && computeCashLeft(i) >= 0;
+  const isOpen = (i: number) => first[i]! > heldShares[i]! && after[i]! < first[i]! && computeCashLeft(i) >= 0;
   const open = () => names.flatMap((_, i) => (isOpen(i) ? [i] : []));
   for (let some = open(); some.length > 0; some = open()) {
     const next = some.reduce((best, i) => (lackOf(i) > lackOf(best) ? i : best));
@@ -107,17 +110,17 @@ test('purchases are reduced and increased as one lot at a time would be; cash is
           spreadBps,
           impactBps: spreadBps,
         }));
-        const held = Float64Array.from(rows, ({ held: shares }) => shares);
+        const heldShares = Float64Array.from(rows, ({ held: shares }) => shares);
         fc.pre(cash + rows.reduce((sum, { price, held: shares }) => sum + shares * price, 0) > 0);
-        const { orders, cash: left, isShort } = createOrders(names, held, cash);
-        const after = [...held];
+        const { orders, cash: left, isShort } = createOrders(names, heldShares, cash);
+        const after = [...heldShares];
         for (const order of orders) after[names.indexOf(order.name)] = order.after;
-        const byLots = fillOrdersByHand(names, held, cash);
+        const byLots = fillOrdersByHand(names, heldShares, cash);
         expect(after).toEqual(byLots.after);
         if (isShort) return;
         expect(left).toBeGreaterThanOrEqual(0);
         byLots.wanted.forEach((wanted, i) => {
-          if (wanted > held[i]! && after[i]! < wanted) expect(byLots.leftWith(i)).toBeLessThan(0);
+          if (wanted > heldShares[i]! && after[i]! < wanted) expect(byLots.leftWith(i)).toBeLessThan(0);
         });
       },
     ),
@@ -159,9 +162,9 @@ test('millions of lots are reduced in a number of steps that grows only with the
   const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...free };
   const small = Array.from({ length: 998 }, (_, i) => ({ identifier: `N${i}`, weight: 0.46 / 998, lot: 1, ...free }));
   const names = [countReads(H, 10), countReads(D, 40), ...small.map((name, i) => countReads(name, 5 + (i % 7)))];
-  const held = new Float64Array(1000);
-  held[0] = 2e9;
-  const { orders, cash } = createOrders(names, held, -2e9);
+  const heldShares = new Float64Array(1000);
+  heldShares[0] = 2e9;
+  const { orders, cash } = createOrders(names, heldShares, -2e9);
   expect(orders.some(({ name: { identifier }, givenUp }) => identifier === 'D' && givenUp > 0)).toBe(true);
   expect(cash).toBeLessThan(5);
   expect(reads).toBeLessThan(1000 * 2000);

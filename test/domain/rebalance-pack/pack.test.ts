@@ -195,9 +195,9 @@ test('on the effective day the announced orders are shown with the current order
   });
   const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const known = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
-  const now = [0, 1].map((column) => readSecurityAsKnown({ ...known, session: 2 }, column, 0.5));
-  const then = now.map((one) => readSecurityBefore({ ...known, session: 0 }, one, 2));
+  const knownTerms = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
+  const now = [0, 1].map((column) => readSecurityAsKnown({ ...knownTerms, session: 2 }, column, 0.5));
+  const then = now.map((one) => readSecurityBefore({ ...knownTerms, session: 0 }, one, 2));
   expect(then.map(({ price, adv }) => [price, adv])).toEqual([
     [20, 2000],
     [10, 500],

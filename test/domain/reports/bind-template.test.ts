@@ -48,8 +48,12 @@ test('indices that no block uses, both members and a repeated index are refused'
     ...template,
     blocks: template.blocks.filter(({ kind }) => kind !== 'header' && kind !== 'stat_grid'),
   };
-  const expectRefusal = (of: typeof template, request: Partial<Parameters<typeof bindTemplate>[1]>, finding: object) =>
-    expect(() => bindTemplate(of, { index_id: null, index_ids: null, ...request })).toThrow(
+  const expectRefusal = (
+    boundTemplate: typeof template,
+    request: Partial<Parameters<typeof bindTemplate>[1]>,
+    finding: object,
+  ) =>
+    expect(() => bindTemplate(boundTemplate, { index_id: null, index_ids: null, ...request })).toThrow(
       expect.objectContaining({ detail: { findings: [expect.objectContaining(finding)] } }),
     );
   expectRefusal(bound, { index_ids: ['A', 'B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });

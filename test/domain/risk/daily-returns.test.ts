@@ -103,11 +103,11 @@ describe('daily returns', () => {
         (seed, gaps, columns, terms, isCut, isAskedBefore) => {
           const market = createRandomMarket(seed, gaps);
           const window = isCut ? { from: FIRST_DAY + 9, to: FIRST_DAY + 2 * DAYS - 20 } : { from: null, to: null };
-          const own = { ...TERMS, ...terms };
+          const returnTerms = { ...TERMS, ...terms };
           const names = { columns, ...window };
           if (isAskedBefore) computeDailyReturns(market, { columns: [4, 2, 3, 1, 0], from: null, to: null }, TERMS);
-          expect(describeSource(computeDailyReturns(market, names, own))).toEqual(
-            describeSource(alignReturns(market, names, own)),
+          expect(describeSource(computeDailyReturns(market, names, returnTerms))).toEqual(
+            describeSource(alignReturns(market, names, returnTerms)),
           );
         },
       ),

@@ -34,9 +34,12 @@ function computeByDefinition(
 ): number {
   const pairs: [number, number][] = [];
   for (let session = from; session <= end; session++) {
-    const held = [...universe].map((name) => cells[name * SESSIONS + session]!).filter((value) => !Number.isNaN(value));
-    const own = cells[column * SESSIONS + session]!;
-    if (!Number.isNaN(own)) pairs.push([own, held.reduce((sum, value) => sum + value, 0) / held.length]);
+    const universeReturns = [...universe]
+      .map((name) => cells[name * SESSIONS + session]!)
+      .filter((value) => !Number.isNaN(value));
+    const ownReturn = cells[column * SESSIONS + session]!;
+    if (!Number.isNaN(ownReturn))
+      pairs.push([ownReturn, universeReturns.reduce((sum, value) => sum + value, 0) / universeReturns.length]);
   }
   const computeMean = (k: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[k], 0) / pairs.length;
   const [own, market] = [computeMean(0), computeMean(1)];
@@ -53,12 +56,12 @@ test('the slope of each security is its covariance with the market over the vari
 });
 
 test('the market of a universe is bit-identical, whichever windows and universes were read before', () => {
-  const kept = createMarketReturns();
+  const cachedReturns = createMarketReturns();
   const ends = [20, 21, 22, 25, 25, 24, 40, 41, 59];
   ends.forEach((end, k) => {
     const universe = k % 4 === 3 ? someColumns : Int32Array.from(allColumns);
     const window = { returns, from: Math.max(0, end - LENGTH + 1), end };
-    expect(kept(window, universe)).toEqual(computeEqualWeightedReturns(window, universe));
+    expect(cachedReturns(window, universe)).toEqual(computeEqualWeightedReturns(window, universe));
   });
 });
 

@@ -133,7 +133,7 @@ describe('years of growth', () => {
     ...[1, 1.1, 1.2].map((value, i) => createDividendPaid('WITHIN', 2020 + i, value)),
     { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: parseDay('2023-01-05') },
   ];
-  const own = alignDays(
+  const ownMarket = alignDays(
     marketOf({
       identifiers: names,
       fields: { CLOSE: Array.from({ length: sessions }, () => names.map(() => 10)) },
@@ -145,7 +145,7 @@ describe('years of growth', () => {
     const document = createWeightedIndex('GROWTH', 'years_of_growth(DIVIDEND)');
     const years = { RISING: 4, CUT: 2, FLAT: 1, NEW: 1, SPLIT: 4, WITHIN: 2 };
     const total = Object.values(years).reduce((sum, count) => sum + count, 0);
-    const found = weightsOf(document, own);
+    const found = weightsOf(document, ownMarket);
     for (const [name, count] of Object.entries(years)) expect(found[name]).toBeCloseTo(count / total, 12);
   });
 });

@@ -48,8 +48,8 @@ function listTruthValues(expression: unknown): Record<string, string> {
   );
 }
 
-const tableOf = (of: (a: string, b: string) => string) =>
-  Object.fromEntries(sm.identifiers.map((name) => [name, of(name[0]!, name[1]!)]));
+const tableOf = (formatCell: (a: string, b: string) => string) =>
+  Object.fromEntries(sm.identifiers.map((name) => [name, formatCell(name[0]!, name[1]!)]));
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {

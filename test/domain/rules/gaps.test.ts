@@ -139,10 +139,10 @@ function cutMarketAt(market: MarketData, session: number): MarketData {
 describe('windows over names with missing bars', () => {
   test('use the returns between bars on consecutive sessions, and MOMENTUM uses the whole growth', () => {
     fc.assert(
-      fc.property(markets, questions, (market, asked) => {
+      fc.property(markets, questions, (market, requests) => {
         const slow = slowMarket(market);
         const sections = sectionsOf(alignDays(market));
-        for (const { session, window, lag, columns } of asked) {
+        for (const { session, window, lag, columns } of requests) {
           for (const part of FIELDS) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL_COLUMNS).numbers(field, columns);
@@ -160,11 +160,11 @@ describe('windows over names with missing bars', () => {
 
   test('report the number of returns, and their first and last date', () => {
     fc.assert(
-      fc.property(markets, questions, (market, asked) => {
+      fc.property(markets, questions, (market, requests) => {
         const slow = slowMarket(market);
         const sm = alignDays(market);
         const history = createBarHistory(sm, computeTotalGrowth(sm));
-        for (const { session, window, lag, columns } of asked) {
+        for (const { session, window, lag, columns } of requests) {
           for (const part of FIELDS) {
             const cross = sectionsOf(sm).at(session, ALL_COLUMNS);
             const t = session - lag;
@@ -188,10 +188,10 @@ describe('windows over names with missing bars', () => {
 
   test('are bit-identical on the market as known then, and on only the part that they look back to', () => {
     fc.assert(
-      fc.property(markets, questions, (market, asked) => {
+      fc.property(markets, questions, (market, requests) => {
         const sections = sectionsOf(alignDays(market));
-        for (const { session, window, lag, columns } of asked) {
-          const known = sectionsOf(alignDays(cutMarketAt(market, session)));
+        for (const { session, window, lag, columns } of requests) {
+          const cutSections = sectionsOf(alignDays(cutMarketAt(market, session)));
           const first = session - lag - window - 1;
           const mark = first > 0 ? markWindow({ market, calendar: WEEKDAYS, session: first, later: null }) : undefined;
           const narrow = alignMarket({
@@ -203,7 +203,7 @@ describe('windows over names with missing bars', () => {
           for (const part of FIELDS) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL_COLUMNS).numbers(field, columns);
-            expect(known.at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
+            expect(cutSections.at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
             expect(sectionsOf(narrow).at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
           }
         }
@@ -214,11 +214,11 @@ describe('windows over names with missing bars', () => {
 
   test('of a security are bit-identical whatever bars other securities lack, except BETA', () => {
     fc.assert(
-      fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, column) => {
+      fc.property(markets, questions, fc.nat(NAMES - 1), (market, requests, column) => {
         const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));
         const sections = sectionsOf(alignDays(market));
         const others = sectionsOf(alignDays({ ...market, fields: new Map([['CLOSE', full]]) }));
-        for (const { session, window, lag } of asked) {
+        for (const { session, window, lag } of requests) {
           for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL_COLUMNS).numbers(field, Int32Array.of(column));

@@ -11,9 +11,9 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
   const names = ['N0000', 'N0001', 'N0002'];
   const listing = { kind: 'list', identifiers: names };
   const upper = Float64Array.of(0.04, 0.01, 0, 0.16, 0, 0.09);
-  const createModel = (known: readonly string[], observedEnd: number): StoredModel => ({
+  const createModel = (modelNames: readonly string[], observedEnd: number): StoredModel => ({
     modelId: 'OURS',
-    names: known,
+    names: modelNames,
     observedEnd,
     covariance: () => ({ order: 3, upper }),
   });

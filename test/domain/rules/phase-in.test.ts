@@ -50,8 +50,8 @@ describe('a phase-in', () => {
     let last = readPhasedValue(at);
     let sum = 0;
     for (let k = 0; k < steps; k++) {
-      const own = k < reviews.length ? readPhasedValue(reviews[k]!) : NaN;
-      if (!Number.isNaN(own)) last = own;
+      const phasedValue = k < reviews.length ? readPhasedValue(reviews[k]!) : NaN;
+      if (!Number.isNaN(phasedValue)) last = phasedValue;
       sum += last;
     }
     return sum / steps;
@@ -72,14 +72,17 @@ describe('a phase-in', () => {
   });
 
   test('one step is the field itself', () => {
-    const own = createDeciderOf(sm, { weighting: createPhasedWeighting('FLOAT', 1) }, schedule).decide(120, null);
+    const ownDecision = createDeciderOf(sm, { weighting: createPhasedWeighting('FLOAT', 1) }, schedule).decide(
+      120,
+      null,
+    );
     const field = createDeciderOf(sm, { weighting: { type: 'FieldWeight', params: { field: 'FLOAT' } } }).decide(
       120,
       null,
     );
-    if (own.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
+    if (ownDecision.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
     // Between reviews, the float of the latest review applies, here that of session 108.
-    expect(Array.from(own.weights)).toEqual(closeTo([...field.weights]));
+    expect(Array.from(ownDecision.weights)).toEqual(closeTo([...field.weights]));
   });
 
   test('looks back over its reviews', () => {

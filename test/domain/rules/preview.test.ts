@@ -153,17 +153,19 @@ describe('a preview of a decision date is the decision of the run', () => {
       );
       for (const column of unpriced) {
         const explanation = ask(column);
-        const held = k === 0 ? null : ask(column, sm.sessions[composition.session - 1]!).held;
-        expect(explanation.held === null).toBe(held === null);
+        const heldWeight = k === 0 ? null : ask(column, sm.sessions[composition.session - 1]!).held;
+        expect(explanation.held === null).toBe(heldWeight === null);
         const target = explanation.weight ?? 0;
-        if (target === 0 && held === null) expect(explanation.order).toBeNull();
+        if (target === 0 && heldWeight === null) expect(explanation.order).toBeNull();
         else
           expect(explanation.order).toMatchObject({
             date: asOf,
             target,
             side: target > explanation.held! ? 'buy' : 'sell',
           });
-        seen.add(`${held === null ? 'not held' : 'held'}, ${explanation.weight === null ? 'left out' : 'decided'}`);
+        seen.add(
+          `${heldWeight === null ? 'not held' : 'held'}, ${explanation.weight === null ? 'left out' : 'decided'}`,
+        );
       }
       const priced = composition.columns.filter((column) => !unpriced.includes(column));
       for (const column of priced.slice(0, 3)) expect(ask(column).order).toBeNull();

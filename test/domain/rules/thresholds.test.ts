@@ -236,14 +236,14 @@ describe('with its example', () => {
   test.each(SELECTION_CLASSES)(
     '$type keeps a security that has a value exactly when it met every reported bound',
     (rule) => {
-      const given = rule.example['params'] as Record<string, unknown>;
+      const exampleParams = rule.example['params'] as Record<string, unknown>;
       // A parameter names a plug-in as it would name a column.
-      const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
+      const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : exampleParams;
       const verdict = decideRule(market, { type: rule.type, params, constituents });
-      verdict.kept.forEach((kept, position) => {
+      verdict.kept.forEach((isKept, position) => {
         const { value, thresholds } = verdict.because(position);
         if (value === null || thresholds.length === 0) return;
-        expect(thresholds.every(({ met }) => met)).toBe(kept === 1);
+        expect(thresholds.every(({ met }) => met)).toBe(isKept === 1);
         for (const { met, distance } of thresholds) expect(met ? distance === 0 : distance! >= 0).toBe(true);
       });
     },

@@ -170,8 +170,8 @@ const CASES: Case[] = [
     raw: (slow, universe) =>
       fill(universe, (name) => {
         const sector = slow.reference(name, 'SECTOR');
-        const given = sector === 'Energy' ? 0.6 : sector === 'Health' ? 0.4 : 0;
-        return given / universe.filter((other) => slow.reference(other, 'SECTOR') === sector).length;
+        const groupWeight = sector === 'Energy' ? 0.6 : sector === 'Health' ? 0.4 : 0;
+        return groupWeight / universe.filter((other) => slow.reference(other, 'SECTOR') === sector).length;
       }),
   },
 ];

@@ -119,10 +119,10 @@ describe('a statistic over trailing sessions', () => {
           questions,
           fc.nat(SESSIONS - 1),
           fc.constantFrom(200, 1_000_000),
-          (cells, asked, absent, cellsMax) => {
+          (cells, requests, absent, cellsMax) => {
             const series = seriesOf(cells, { inPanel, absent });
             const trail = createTrail(series, NAMES, cellsMax);
-            for (const { end, length, observationsMin, columns } of asked) {
+            for (const { end, length, observationsMin, columns } of requests) {
               const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
               const result = computeOverWindow(trail, fast, ...at);
               expect(computeOverWindow(createSampleReader(series, cellsMax), fast, ...at)).toEqual(result);
@@ -142,7 +142,7 @@ describe('a statistic over trailing sessions', () => {
 
   test('does not depend on the number of securities in a batch or on cached values, to the last bit', () => {
     fc.assert(
-      fc.property(panels, questions, (cells, asked) => {
+      fc.property(panels, questions, (cells, requests) => {
         const series = seriesOf(cells, { inPanel: true, absent: -1 });
         const trail = createTrail(series, NAMES);
         const others = [
@@ -151,7 +151,7 @@ describe('a statistic over trailing sessions', () => {
           createSampleReader(series, 100),
           createSampleReader(series, 1),
         ];
-        for (const { end, length, observationsMin, columns } of asked) {
+        for (const { end, length, observationsMin, columns } of requests) {
           const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
           for (const { fast } of Object.values(DEFINITIONS)) {
             const result = computeOverWindow(trail, fast, ...at);
@@ -166,9 +166,9 @@ describe('a statistic over trailing sessions', () => {
 
 test('a count over trailing sessions is the count of values in the window whatever was read before', () => {
   fc.assert(
-    fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, asked, inPanel, absent) => {
+    fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, requests, inPanel, absent) => {
       const tally = createTally(seriesOf(cells, { inPanel, absent }), NAMES);
-      for (const { end, length, observationsMin, columns } of asked) {
+      for (const { end, length, observationsMin, columns } of requests) {
         const found = countOver(tally, { end, length, observationsMin }, Int32Array.from(columns));
         const counts = columns.map((column) => computeValuesIn(cells, { column, end, length, absent }).length);
         expect([...found]).toEqual(counts.map((count) => (count < observationsMin ? NaN : count)));

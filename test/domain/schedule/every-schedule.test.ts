@@ -35,15 +35,16 @@ const findAllSessions = ({ rebalance, code, baseDay }: { rebalance: RebalanceSpe
 describe('every schedule', () => {
   test('trades on sessions, ascending, from the base date on, each dated on or after its session', () => {
     fc.assert(
-      fc.property(cases, (given) => {
-        const { calendar, found } = findAllSessions(given);
+      fc.property(cases, (scheduleCase) => {
+        const { calendar, found } = findAllSessions(scheduleCase);
         const base = found[0]!;
-        expect(base.session).toBe([...calendar.sessions].find((day) => day >= given.baseDay));
+        expect(base.session).toBe([...calendar.sessions].find((day) => day >= scheduleCase.baseDay));
         const broken = found.filter(({ date, session, decision }, i) => {
           const previous = found[i - 1];
           const onSessions = calendar.isSession(session) && calendar.isSession(decision) && decision <= session;
           const dated =
-            date === session || (given.rebalance.roll === 'unadjusted' && date > session && !calendar.isSession(date));
+            date === session ||
+            (scheduleCase.rebalance.roll === 'unadjusted' && date > session && !calendar.isSession(date));
           const ascending = previous === undefined || (session > previous.session && date > previous.date);
           return !(onSessions && dated && ascending);
         });
@@ -55,9 +56,9 @@ describe('every schedule', () => {
 
   test('counts its lag in sessions', () => {
     fc.assert(
-      fc.property(cases, (given) => {
-        const { calendar, found } = findAllSessions(given);
-        const lag = given.rebalance.effective_lag;
+      fc.property(cases, (scheduleCase) => {
+        const { calendar, found } = findAllSessions(scheduleCase);
+        const lag = scheduleCase.rebalance.effective_lag;
         const counted = found.map(({ session, decision }) => {
           const at = calendar.sessions.indexOf(session);
           return at - calendar.sessions.indexOf(decision) - (at >= lag ? lag : 0);
@@ -71,17 +72,23 @@ describe('every schedule', () => {
   test('moves a rebalance to the next session if a closure is recorded for its day, and leaves the others', () => {
     const frequencies = ['weekly', 'monthly', 'quarterly', 'annual'];
     fc.assert(
-      fc.property(cases, fc.constantFrom(...frequencies), fc.nat(), (given, frequency, pick) => {
-        const weekday = frequency === 'weekly' ? null : given.rebalance.weekday;
-        const rebalance = RebalanceSpec.parse({ ...given.rebalance, frequency, weekday, roll: 'following', dates: [] });
-        const { calendar, found } = findAllSessions({ ...given, rebalance });
+      fc.property(cases, fc.constantFrom(...frequencies), fc.nat(), (scheduleCase, frequency, pick) => {
+        const weekday = frequency === 'weekly' ? null : scheduleCase.rebalance.weekday;
+        const rebalance = RebalanceSpec.parse({
+          ...scheduleCase.rebalance,
+          frequency,
+          weekday,
+          roll: 'following',
+          dates: [],
+        });
+        const { calendar, found } = findAllSessions({ ...scheduleCase, rebalance });
         const sessions = found.slice(1).map(({ session }) => session); // the base date is not an anchor date
         const closed = sessions[pick % sessions.length]!;
         const next = calendar.sessions[calendar.sessions.indexOf(closed) + 1]!;
         const changes = [{ date: formatDay(closed), session: 'closed', reason: 'Storm' } as const];
-        const recorded = { [given.code]: { version: 1, changes } };
-        const after = correctCalendars(openCalendars(), recorded).get(given.code)!;
-        const { baseDay } = given;
+        const recorded = { [scheduleCase.code]: { version: 1, changes } };
+        const after = correctCalendars(openCalendars(), recorded).get(scheduleCase.code)!;
+        const { baseDay } = scheduleCase;
         const moved = listRebalanceDates({ rebalance, calendar: after, baseDay, from: -1e6, to: 1e6 });
         const expected = sessions.map((session) => (session === closed ? next : session));
         expect(moved.slice(1).map(({ session }) => session)).toEqual([...new Set(expected)]);
@@ -92,12 +99,12 @@ describe('every schedule', () => {
 
   test('is the same whichever window is requested', () => {
     fc.assert(
-      fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
-        const { calendar, found } = findAllSessions(given);
+      fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (scheduleCase, from, length) => {
+        const { calendar, found } = findAllSessions(scheduleCase);
         const part = listRebalanceDates({
-          rebalance: given.rebalance,
+          rebalance: scheduleCase.rebalance,
           calendar,
-          baseDay: given.baseDay,
+          baseDay: scheduleCase.baseDay,
           from,
           to: from + length,
         });
@@ -112,10 +119,10 @@ describe('every schedule', () => {
       ({ rebalance }) => !['none', 'daily', 'weekly', 'custom'].includes(rebalance.frequency),
     );
     fc.assert(
-      fc.property(monthly, (given) => {
-        const { calendar, found } = findAllSessions(given);
+      fc.property(monthly, (scheduleCase) => {
+        const { calendar, found } = findAllSessions(scheduleCase);
         expect(found.map(({ date }) => formatDay(date))).toEqual(
-          walkMonths(given.rebalance, calendar, found[0]!.session).map(formatDay),
+          walkMonths(scheduleCase.rebalance, calendar, found[0]!.session).map(formatDay),
         );
       }),
       { numRuns: IS_SOAK ? 150 : 50 },

@@ -82,12 +82,12 @@ describe('a strategy on random markets', () => {
       const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
       const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
       expect(nav.data[0]).toBe(capital);
-      const held = new Map<string, number>();
-      for (const [date, , , , value] of positions.data) held.set(date, (held.get(date) ?? 0) + value);
+      const valueByDate = new Map<string, number>();
+      for (const [date, , , , value] of positions.data) valueByDate.set(date, (valueByDate.get(date) ?? 0) + value);
       nav.index
         .slice(1)
         .forEach((date: string, t: number) =>
-          expectClose(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital),
+          expectClose(cash.data[t + 1] + (valueByDate.get(date) ?? 0), nav.data[t + 1], capital),
         );
       expectClose(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
     });

@@ -60,9 +60,9 @@ describe('a choice by folds', () => {
   });
 
   test('of one trial is that trial: every path has its metrics', () => {
-    const own = RETURNS.subarray(0, 130);
-    const result = requireChoice({ method: 'combinatorial', groups: 5 }, own, 1);
-    const whole = createStretch(own, { from: 0, to: 130, mean: 0 });
+    const shortReturns = RETURNS.subarray(0, 130);
+    const result = requireChoice({ method: 'combinatorial', groups: 5 }, shortReturns, 1);
+    const whole = createStretch(shortReturns, { from: 0, to: 130, mean: 0 });
     for (const path of result.paths) {
       expectClose(path.total_return, whole.growth - 1);
       expectClose(path.max_drawdown, whole.drawdown);

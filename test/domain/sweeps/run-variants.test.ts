@@ -114,32 +114,38 @@ test('definitions that share the data of a session equal those with separate rea
   const draws = fc.array(fc.record({ rules, ...more }), { minLength: 3, maxLength: 6 });
   let ran = 0;
   fc.assert(
-    fc.property(randomMarket, randomDocument, draws, fc.constantFrom(1 << 20, 12), (of, document, drawn, namesMax) => {
-      const { market } = of;
-      const variants = drawn.map(({ rules: params, identifiers, type, weighting }): Variant => ({
-        patch: {},
-        document: IndexDocument.parse({
-          ...document,
-          ...(identifiers && { universe: { kind: 'list', identifiers: market.identifiers.slice(0, identifiers) } }),
-          pipeline: {
-            ...document.pipeline,
-            selection: [{ id: 'best', type, params }],
-            weighting,
-          },
-        }),
-        request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
-        strategy: null,
-      }));
-      const listOutcomes = (createDecider: DeciderFactory) =>
-        runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
-      const sharing = createSharedDecisions(namesMax);
-      const shared = createIndexDeciders(referenceEngine, sharing);
-      const own = listOutcomes(indexDecider);
-      expect(listOutcomes(shared)).toEqual(own);
-      sharing.makeRoom();
-      expect(listOutcomes(shared)).toEqual(own);
-      ran += own.filter(({ kind }) => kind === 'run').length;
-    }),
+    fc.property(
+      randomMarket,
+      randomDocument,
+      draws,
+      fc.constantFrom(1 << 20, 12),
+      (randomCase, document, drawn, namesMax) => {
+        const { market } = randomCase;
+        const variants = drawn.map(({ rules: params, identifiers, type, weighting }): Variant => ({
+          patch: {},
+          document: IndexDocument.parse({
+            ...document,
+            ...(identifiers && { universe: { kind: 'list', identifiers: market.identifiers.slice(0, identifiers) } }),
+            pipeline: {
+              ...document.pipeline,
+              selection: [{ id: 'best', type, params }],
+              weighting,
+            },
+          }),
+          request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
+          strategy: null,
+        }));
+        const listOutcomes = (createDecider: DeciderFactory) =>
+          runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
+        const sharing = createSharedDecisions(namesMax);
+        const shared = createIndexDeciders(referenceEngine, sharing);
+        const ownOutcomes = listOutcomes(indexDecider);
+        expect(listOutcomes(shared)).toEqual(ownOutcomes);
+        sharing.makeRoom();
+        expect(listOutcomes(shared)).toEqual(ownOutcomes);
+        ran += ownOutcomes.filter(({ kind }) => kind === 'run').length;
+      },
+    ),
     { numRuns: 2 * RUNS },
   );
   expect(ran).toBeGreaterThan(RUNS);

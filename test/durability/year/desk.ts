@@ -76,14 +76,14 @@ export async function openDesk(home: string): Promise<Desk> {
     startService(join(home, `node-${node}`), flags, environment);
   const services: ListeningProcess[] = [];
   for (let node = 0; node < NODES; node++) services.push(await serve(node));
-  let asked = 0;
+  let serviceIndex = 0;
   let outages = 0;
   const ratios = new Map<string, number>();
 
   const desk: Desk = {
     out,
     async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-      const answer = await fetch(services[asked]!.url + path, {
+      const answer = await fetch(services[serviceIndex]!.url + path, {
         method,
         ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
@@ -138,10 +138,10 @@ export async function openDesk(home: string): Promise<Desk> {
       return names.filter((name) => name.includes(date.replaceAll('-', '')) && name.endsWith('.csv')).length;
     },
     async kill() {
-      const node = asked;
+      const node = serviceIndex;
       services[node]!.child.kill('SIGKILL');
       await services[node]!.ended;
-      asked = (node + 1) % NODES;
+      serviceIndex = (node + 1) % NODES;
       services[node] = await serve(node);
     },
     async close() {

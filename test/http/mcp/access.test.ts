@@ -276,7 +276,8 @@ test.each(CALLS)('%s is an error of the protocol', async (_, method, params) => 
 
 test('arguments reach only their own path segment, query or body', async () => {
   const agent = await openAgentWithKey('read+run');
-  const codeOf = async (given: Record<string, unknown>) => errorOf(await agent.call('getJob', given)).error;
+  const codeOf = async (jobArguments: Record<string, unknown>) =>
+    errorOf(await agent.call('getJob', jobArguments)).error;
   for (const job_id of ['..', '.', '', '../health', 'backtest:LONG/events', 'backtest:LONG?wait=60', 'a\r\nx: y'])
     expect((await codeOf({ job_id })).code, job_id).toMatch(/VALIDATION_FAILED|INVALID_IDENTIFIER/);
   expect((await codeOf({ job_id: { toString: 1 } })).code).toBe('VALIDATION_FAILED');

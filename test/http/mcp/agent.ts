@@ -6,9 +6,9 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 export interface Agent {
   readonly client: Client;
   /** Calls a tool. */
-  call(name: string, given?: Readonly<Record<string, unknown>>): Promise<CallToolResult>;
+  call(name: string, toolArguments?: Readonly<Record<string, unknown>>): Promise<CallToolResult>;
   /** Returns the JSON value of a result that must be successful. */
-  ok<T>(name: string, given?: Readonly<Record<string, unknown>>): Promise<T>;
+  ok<T>(name: string, toolArguments?: Readonly<Record<string, unknown>>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -27,13 +27,13 @@ export async function openAgent(url: string, { tools, key, fetch }: AgentOptions
   });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport as Parameters<Client['connect']>[0]); // its optional members differ only in undefined
-  const call = async (name: string, given: Readonly<Record<string, unknown>> = {}) =>
-    (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
+  const call = async (name: string, toolArguments: Readonly<Record<string, unknown>> = {}) =>
+    (await client.callTool({ name, arguments: { ...toolArguments } })) as CallToolResult;
   return {
     client,
     call,
-    async ok<T>(name: string, given?: Readonly<Record<string, unknown>>) {
-      const result = await call(name, given);
+    async ok<T>(name: string, toolArguments?: Readonly<Record<string, unknown>>) {
+      const result = await call(name, toolArguments);
       if (result.isError === true) throw new Error(`${name}: ${textOf(result).slice(0, 2000)}`);
       return JSON.parse(textOf(result)) as T;
     },

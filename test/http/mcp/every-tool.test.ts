@@ -45,10 +45,10 @@ async function askByTool<T>(method: string, path: string, body?: unknown): Promi
 /** Returns the tool and the arguments for a request, found by the path template. */
 function callOf(method: string, address: string, body: unknown) {
   const { pathname, searchParams } = new URL(address, 'http://localhost');
-  for (const [id, { method: of, path }] of Object.entries(ROUTES)) {
+  for (const [id, { method: routeMethod, path }] of Object.entries(ROUTES)) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
     const values = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '([^/]+)')}$`).exec(pathname);
-    if (of !== method || values === null) continue;
+    if (routeMethod !== method || values === null) continue;
     if (
       names.some(
         (name, i) => ROUTES[id]!.params?.shape[name].safeParse(decodeURIComponent(values[i + 1]!)).success === false,
@@ -107,11 +107,11 @@ test('resources, templates and prompts are listed, and every resource can be rea
   const { resourceTemplates } = await agent.client.listResourceTemplates();
   expect(resourceTemplates.map(({ name }) => name)).toContain('getLevels');
   const names = new Set((await toolsOf(agent)).map(({ name }) => name));
-  for (const { name, arguments: asked = [] } of (await agent.client.listPrompts()).prompts) {
-    const given = Object.fromEntries(asked.map((each) => [each.name, `<${each.name}>`]));
-    const { messages } = await agent.client.getPrompt({ name, arguments: given });
+  for (const { name, arguments: promptArguments = [] } of (await agent.client.listPrompts()).prompts) {
+    const argumentValues = Object.fromEntries(promptArguments.map((each) => [each.name, `<${each.name}>`]));
+    const { messages } = await agent.client.getPrompt({ name, arguments: argumentValues });
     const text = (messages[0]!.content as { text: string }).text;
-    for (const argument of Object.values(given)) expect(text).toContain(argument);
+    for (const argument of Object.values(argumentValues)) expect(text).toContain(argument);
     // Prompts may name only existing tools.
     for (const word of text.match(/\b(?:get|list|start|create|validate|preview|explain|pack|watch|wait)[A-Z]\w+/g) ??
       [])

@@ -141,10 +141,12 @@ test('a blend has the rebalances of its parts in addition to its own, with one e
     );
   const [lagged, quarters] = [await listByKind('LAGGED'), await listByKind('QUARTERS')];
   // The last session of June is Wednesday the 30th; its rebalance is decided on the 29th.
-  const own = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
+  const ownEvents = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
   expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // the Friday is Juneteenth (observed)
   expect(quarters).toHaveLength(1);
-  expect((await listByKind('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
+  expect((await listByKind('BLEND')).toSorted()).toEqual(
+    [...new Set([...lagged, ...quarters, ...ownEvents])].toSorted(),
+  );
 });
 
 test('an answer states the range of the calendars, and omits it if no index has one', async () => {
@@ -153,12 +155,12 @@ test('an answer states the range of the calendars, and omits it if no index has 
     return { from, to };
   };
   const [york, tokyo] = ['XNYS', 'XTKS'].map((code) => calendars.get(code)!.coverage);
-  const own = { from: formatDay(york!.from), to: formatDay(york!.to) };
-  expect(await read('?from=2100-01-01&index_ids=LAGGED')).toEqual(own);
+  const ownRange = { from: formatDay(york!.from), to: formatDay(york!.to) };
+  expect(await read('?from=2100-01-01&index_ids=LAGGED')).toEqual(ownRange);
   const both = { from: Math.max(york!.from, tokyo!.from), to: Math.min(york!.to, tokyo!.to) };
   expect(await read('')).toEqual({ from: formatDay(both.from), to: formatDay(both.to) });
   expect(await requestEvents('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual([]);
-  expect(await read('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual(own);
+  expect(await read('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual(ownRange);
 });
 
 test('a calendar file without an event states its coverage', async () => {

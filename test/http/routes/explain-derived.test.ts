@@ -176,8 +176,8 @@ describe('the explanation of a weight of a derived index', () => {
       expect(slack).toBeCloseTo(side === 'eq' ? 0 : side === 'upper' ? limit - value : value - limit, 12);
       expect(binding).toBe(side === 'eq' || slack <= 1e-7);
     }
-    const held = await Promise.all(Object.keys(preview.weights).map((name) => explain('CHILD', name)));
-    const atCap = held.filter(({ derivation }) => derivation!.solve!.held_by === 'upper');
+    const heldExplanations = await Promise.all(Object.keys(preview.weights).map((name) => explain('CHILD', name)));
+    const atCap = heldExplanations.filter(({ derivation }) => derivation!.solve!.held_by === 'upper');
     expect(atCap.length).toBeGreaterThan(0);
     for (const { derivation, identifier, weight } of atCap) {
       const side = derivation!.solve!.rows.find(({ label }) => label === `PositionBounds[pos]:upper:${identifier}`)!;
@@ -258,9 +258,9 @@ describe('the explanation of a weight of a derived index', () => {
     await service.job('/analytics/BROAD/backtest', {});
     const record = await service.ok<{ index: { target: BookPayload } }>('GET', '/analytics/BROAD/record');
     const { index, columns, data } = record.index.target.weights;
-    const held = data[index.indexOf('2024-07-05')]!;
-    expect(explanation.map(({ held_weight }) => held_weight)).toEqual([held[columns.indexOf('N05')], null]);
-    expect(held[columns.indexOf('N09')]).toBe(0);
+    const heldRow = data[index.indexOf('2024-07-05')]!;
+    expect(explanation.map(({ held_weight }) => held_weight)).toEqual([heldRow[columns.indexOf('N05')], null]);
+    expect(heldRow[columns.indexOf('N09')]).toBe(0);
     expect(await Promise.all(['N05', 'N09'].map((name) => explain('BROAD', name, '2024-07-05')))).toEqual(explanation);
   });
 

@@ -44,21 +44,21 @@ export async function openNode(
   time: TestClock,
   { name = 'node', cancellations }: { readonly name?: string; readonly cancellations?: Notices | undefined } = {},
 ): Promise<OpenedNode> {
-  const own = world.another();
+  const ownDatabase = world.another();
   const statements: string[] = [];
   const underWay = new Set<Promise<unknown>>();
   let lost: string | undefined;
   const database: Database = {
-    ...own,
+    ...ownDatabase,
     query(text, values) {
       if (!text.includes('pg_current_snapshot')) statements.push(text);
       const isLost = lost !== undefined && text.includes(lost);
       if (isLost) lost = undefined;
-      const asking = own.query<never>(text, values);
+      const asking = ownDatabase.query<never>(text, values);
       const answer = isLost ? asking.then(() => Promise.reject(createUnavailable())) : asking;
-      const asked = text.includes('reserved AS') ? delayAnswer(answer) : answer;
-      underWay.add(asked);
-      return asked.finally(() => underWay.delete(asked));
+      const reservedAnswer = text.includes('reserved AS') ? delayAnswer(answer) : answer;
+      underWay.add(reservedAnswer);
+      return reservedAnswer.finally(() => underWay.delete(reservedAnswer));
     },
   };
   let delay: (() => Promise<unknown>) | undefined;

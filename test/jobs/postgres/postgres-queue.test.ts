@@ -19,18 +19,18 @@ async function advanceBoth(world: TestSchema, time: TestClock, ms: number): Prom
 }
 
 async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): Promise<OpenedQueue> {
-  const own = await openNode(world, limits, time);
-  let end = own.close;
+  const ownNode = await openNode(world, limits, time);
+  let end = ownNode.close;
   return {
-    ...own,
+    ...ownNode,
     async pass(ms) {
       await advanceBoth(world, time, ms);
       // The time passed before the first poll was answered; this waits for the second poll.
-      await own.answered();
+      await ownNode.answered();
       await time.pass(1000);
     },
     async reopen() {
-      await own.close();
+      await ownNode.close();
       const next = await openOn(world, limits, time);
       end = next.discard;
       return { ...next, discard: async () => {} };

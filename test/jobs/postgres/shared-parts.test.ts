@@ -65,12 +65,12 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   const listRange = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
 
   test('are claimed once each, by the node of the job and by others', async () => {
-    const own = await offerParts(20);
+    const offeredParts = await offerParts(20);
     const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
     const taken: number[] = [];
     for (let isMore = true; isMore;) {
       const claims = await Promise.all(nodes.map((node) => node.claim(ORDER)));
-      const back = await own.take(claim.lease);
+      const back = await offeredParts.take(claim.lease);
       const round = [...claims.flatMap((each) => each?.parts ?? []), ...(back === undefined ? [] : [back])];
       for (const node of nodes) node.note(true);
       isMore = round.length > 0;
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('include the input of the job, and the outputs that others have written', async () => {
-    const own = await offerParts(2);
+    const offeredParts = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
     expect(part).toMatchObject({
@@ -88,15 +88,15 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       input: { payload: { of: 'shared' } },
       parts: [0],
     });
-    expect(await own.remaining(claim.lease)).toEqual([0, 1]);
-    expect(await own.collect(claim.lease)).toEqual([]);
+    expect(await offeredParts.remaining(claim.lease)).toEqual([0, 1]);
+    expect(await offeredParts.collect(claim.lease)).toEqual([]);
     expect(await other.complete(part.lease, createSuccessWith('outputs', ['columns', 'plan']))).toBe(true);
-    const result = await own.collect(claim.lease);
+    const result = await offeredParts.collect(claim.lease);
     expect(result).toEqual([
       { artifact: createRef('outputs'), files: [createRef('columns'), createRef('plan')], parts: [0] },
     ]);
-    expect(await own.collect(claim.lease), 'outputs are collected once').toEqual([]);
-    expect(await own.remaining(claim.lease)).toEqual([1]);
+    expect(await offeredParts.collect(claim.lease), 'outputs are collected once').toEqual([]);
+    expect(await offeredParts.remaining(claim.lease)).toEqual([1]);
   });
 
   test('are offered to nodes that may claim them, and to no others', async () => {
@@ -118,7 +118,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('belong to the nodes that compute them until they are written, with their memory', async () => {
-    const own = await offerParts(9);
+    const offeredParts = await offerParts(9);
     const { url, schema, database } = world;
     const message = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
     const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     }
     const helper = partsOf('helper');
     const { lease } = (await helper.claim(ORDER))!;
-    await own.take(claim.lease);
+    await offeredParts.take(claim.lease);
     const listNodeLoads = async () =>
       (await listNodes({ url, schema })).map(({ node, jobs, helps, reserved_bytes: bytes }) => [
         node,
@@ -158,7 +158,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('that a node releases or loses are computed by the node of the job', async () => {
-    const own = await offerParts(2);
+    const offeredParts = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
     await other.complete(part.lease, { type: 'crash', cause: 'its thread ended' });
@@ -166,10 +166,10 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await other.claim(ORDER), 'a job whose parts it cannot compute').toBeUndefined();
     const silent = (await partsOf('silent').claim(ORDER))!;
     expect(silent.parts).toEqual([1]);
-    expect(await own.take(claim.lease)).toBe(0);
-    expect(await own.take(claim.lease)).toBeUndefined();
+    expect(await offeredParts.take(claim.lease)).toBe(0);
+    expect(await offeredParts.take(claim.lease)).toBeUndefined();
     await world.query(`UPDATE $schema.parts SET lease_until = now() - interval '1 s'`);
-    expect(await own.take(claim.lease)).toBe(1);
+    expect(await offeredParts.take(claim.lease)).toBe(1);
   });
 
   test('claimed while the attempt ends are released as soon as the end is reported', async () => {
@@ -187,7 +187,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   test('are ignored once the attempt has ended', async () => {
-    const own = await offerParts(4);
+    const offeredParts = await offerParts(4);
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
     await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
@@ -198,9 +198,9 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await partsOf('other').claim(ORDER)).toBeUndefined();
 
     const again = (await queue.claim(ORDER))!;
-    await own.offer(again.lease, [0, 1]);
-    expect(await own.remaining(claim.lease)).toEqual([]);
-    await own.withdraw(again.lease);
+    await offeredParts.offer(again.lease, [0, 1]);
+    expect(await offeredParts.remaining(claim.lease)).toEqual([]);
+    await offeredParts.withdraw(again.lease);
     expect(await queue.complete(again.lease, succeed)).toBe(true);
     expect(await world.query('SELECT FROM $schema.parts')).toEqual([]);
   });

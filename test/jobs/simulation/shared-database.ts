@@ -87,11 +87,11 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   function putRow(row: JobRow): void {
     const same = rows.get(row.job_id);
     const waiting = [...rows.values()].filter(({ lane, status }) => lane === row.lane && status === 'pending');
-    const own = waiting.filter(({ owner }) => owner === row.owner).map(({ turn }) => turn + 1);
+    const ownTurns = waiting.filter(({ owner }) => owner === row.owner).map(({ turn }) => turn + 1);
     const turn =
       same?.sequence === row.sequence
         ? same.turn
-        : Math.max(0, ...own, waiting.length === 0 ? 0 : Math.min(...waiting.map((each) => each.turn)));
+        : Math.max(0, ...ownTurns, waiting.length === 0 ? 0 : Math.min(...waiting.map((each) => each.turn)));
     const leaseUntil = row.lease_ms === null ? Infinity : now() + row.lease_ms;
     const queuedMs = same?.sequence === row.sequence ? same.queuedMs : now();
     const begun = { leaseUntil, reservedUntil: -1, claim: null, startedMs: null, progress: 0 };

@@ -75,9 +75,9 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
    * Runs a function later in this process unless the process has ended; a paused process runs the function after the
    * pause.
    */
-  function runLater(own: number, ms: number, run: () => void): () => void {
+  function runLater(lifeAtStart: number, ms: number, run: () => void): () => void {
     let stop = agenda.add(ms, function due() {
-      if (own !== life) return;
+      if (lifeAtStart !== life) return;
       if (pausedUntil > agenda.now()) stop = agenda.add(pausedUntil - agenda.now(), due);
       else run();
     });
@@ -85,30 +85,30 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
   }
 
   const callOf =
-    (own: number): Call =>
+    (lifeAtStart: number): Call =>
     <T>(request: () => T) =>
       new Promise<T>((resolve, reject) => {
         const loseAnswer = (ms: number) =>
-          runLater(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
+          runLater(lifeAtStart, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
         agenda.add(between(0, 4), () => {
           const isCut = cutUntil > agenda.now();
           // Messages in transit may still arrive after their process has ended or has been cut off.
-          if ((isCut || own !== life) && world.random() < 0.5)
+          if ((isCut || lifeAtStart !== life) && world.random() < 0.5)
             return void (isCut && loseAnswer(cutUntil - agenda.now()));
           const result = request();
           if (isCut) loseAnswer(cutUntil - agenda.now());
           else if (chance(0.004)) loseAnswer(between(1, 400)); // the request was executed, but the caller receives no response
-          else runLater(own, between(0, 4), () => resolve(result));
+          else runLater(lifeAtStart, between(0, 4), () => resolve(result));
         });
       });
 
   async function boot(): Promise<void> {
-    const own = ++life;
-    const { rows, documents } = world.database.portsOf(callOf(own));
+    const lifeAtStart = ++life;
+    const { rows, documents } = world.database.portsOf(callOf(lifeAtStart));
     const clock: Clock = {
       now: () => EPOCH_MS + agenda.now() + clockMs,
       monotonicMs: () => agenda.now(),
-      after: (ms, call) => runLater(own, Math.max(ms, 40), call),
+      after: (ms, call) => runLater(lifeAtStart, Math.max(ms, 40), call),
     };
     const log = { info: () => {}, warn: () => {}, error: () => {} };
     let watchMs = agenda.now() + WATCH_MS;
@@ -132,15 +132,15 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
       loads: () => Promise.reject(new Error('nobody asks')),
     };
     const queue = createSharedQueue({ documents, rows, presence, node: name, clock, limits: LIMITS, log });
-    const pool = createPool(world, (ms, run) => runLater(own, ms, run));
+    const pool = createPool(world, (ms, run) => runLater(lifeAtStart, ms, run));
     const next = createJobSystem({ queue, artifacts: artifactsOf(world), pool, clock, limits: LIMITS, log });
     const kind = world.makeKind();
     next.register({ [kind.kind]: kind });
     try {
       await next.start();
-      if (own === life) system = next;
+      if (lifeAtStart === life) system = next;
     } catch {
-      if (own === life) bootAfter(100); // restarts like a supervisor
+      if (lifeAtStart === life) bootAfter(100); // restarts like a supervisor
     }
   }
 
@@ -157,8 +157,8 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     },
     kill: () => bootAfter(between(100, 8000)),
     restart() {
-      const own = life;
-      void system?.stop().then(() => own === life && bootAfter(between(10, 500)));
+      const lifeAtStart = life;
+      void system?.stop().then(() => lifeAtStart === life && bootAfter(between(10, 500)));
       system = undefined;
     },
     cut: (ms) => void (cutUntil = Math.max(cutUntil, agenda.now() + ms)),

@@ -37,13 +37,13 @@ test('weights the rows in the product of the panel with itself by their factors'
 
 test('a column is centred independently of its neighbours', () => {
   const column = fc.array(fc.double({ min: -1e3, max: 1e3, noNaN: true }), { minLength: 5, maxLength: 5 });
-  const of = { weights: undefined, factors: Float64Array.of(1, 0.5, 3, 0, 2) };
+  const weighting = { weights: undefined, factors: Float64Array.of(1, 0.5, 3, 0, 2) };
   fc.assert(
     fc.property(column, column, (a, b) => {
       const alone = Float64Array.from(a);
       const beside = Float64Array.from(a.flatMap((value, t) => [b[t]!, value]));
-      centreColumns(alone, of, new Float64Array(1), new Float64Array(1));
-      centreColumns(beside, of, new Float64Array(2), new Float64Array(2));
+      centreColumns(alone, weighting, new Float64Array(1), new Float64Array(1));
+      centreColumns(beside, weighting, new Float64Array(2), new Float64Array(2));
       expect(beside.filter((_, i) => i % 2 === 1)).toEqual(alone);
     }),
   );
@@ -57,11 +57,11 @@ test('refuses panels of a wrong shape, and missing weights, factors or sums', ()
     means: number,
     squares = means,
   ) => {
-    const of = {
+    const weighting = {
       weights: weights === undefined ? undefined : new Float64Array(weights),
       factors: new Float64Array(factors),
     };
-    return () => centreColumns(new Float64Array(values), of, new Float64Array(means), new Float64Array(squares));
+    return () => centreColumns(new Float64Array(values), weighting, new Float64Array(means), new Float64Array(squares));
   };
   expect(prepareCentring(5, undefined, 2, 2)).toThrow(KernelFault);
   expect(prepareCentring(4, undefined, 2, 0)).toThrow(KernelFault);

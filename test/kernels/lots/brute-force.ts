@@ -59,9 +59,9 @@ function choicesOf(program: AccountProgram, i: number): Choice[] {
 }
 
 function objectiveOf(program: AccountProgram, taken: readonly Choice[]): number {
-  const { n, k, loadings, specific, target, held, rows, costRate } = program;
+  const { n, k, loadings, specific, target, heldWeights, rows, costRate } = program;
   let [short, long, cost, variance] = [program.fixedShort, program.fixedLong, 0, 0];
-  const weights = taken.map(({ trade }, i) => held[i]! + trade);
+  const weights = taken.map(({ trade }, i) => heldWeights[i]! + trade);
   taken.forEach((choice, i) => {
     short += choice.short;
     long += choice.long;

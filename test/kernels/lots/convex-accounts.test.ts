@@ -15,7 +15,7 @@ export function toJson(program: AccountProgram, answer?: AccountSolution): strin
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
   if (answer === undefined) return JSON.stringify(program, toPlain);
-  const { side, multipliers } = answer.certificates[answer.own]!;
+  const { side, multipliers } = answer.certificates[answer.certificateIndex]!;
   const prices = computePricesAt(program, program.sides[side]!, multipliers);
   return JSON.stringify({ program, trades: answer.trades, multipliers, prices }, toPlain);
 }

@@ -16,7 +16,7 @@ def solve(p):
     for i in range(n):
         cost[start[i]:start[i+1]]=p['costRate'][i]; cost[m+i]=p['costRate'][i]
     S=np.zeros(N);S[:m]=p['lotShort'];L=np.zeros(N);L[:m]=p['lotLong']
-    d=np.array(p['held'])-np.array(p['target'])
+    d=np.array(p['heldWeights'])-np.array(p['target'])
     F=np.vstack([B.T,np.diag(np.sqrt(D))]) # f=|F(d+Az)|^2
     FA=F@A; Fd=F@d
     G=[];h=[]
@@ -25,10 +25,10 @@ def solve(p):
         r=np.zeros(N);r[j]=-1;G.append(r);h.append(0)
         r=np.zeros(N);r[j]=1;G.append(r);h.append(size[j])
     for i in range(n):
-        G.append(-A[i]);h.append(p['held'][i]-p['lower'][i]); G.append(A[i]);h.append(p['upper'][i]-p['held'][i])
+        G.append(-A[i]);h.append(p['heldWeights'][i]-p['lower'][i]); G.append(A[i]);h.append(p['upper'][i]-p['heldWeights'][i])
     for row in p['rows']:
         w=np.array(row['weights']); g=w@A+row['cost']*cost+row['short']*S+row['long']*L
-        G.append(g);h.append(-(row['constant']+w@np.array(p['held'])+row['short']*p['fixedShort']+row['long']*p['fixedLong']))
+        G.append(g);h.append(-(row['constant']+w@np.array(p['heldWeights'])+row['short']*p['fixedShort']+row['long']*p['fixedLong']))
     for q in p['sides'][0]['pieces']:
         g=q['short']*S+q['long']*L; g[N-1]-=1
         G.append(g);h.append(-(q['constant']+q['short']*p['fixedShort']+q['long']*p['fixedLong']))

@@ -52,7 +52,7 @@ describe('solveByPrices', () => {
   it('starts near a solution with fewer steps', () => {
     const form = formOf(5);
     const far = solveByPrices(form)!;
-    const net = far.weights.map((weight, i) => weight - form.program.held[i]!);
+    const net = far.weights.map((weight, i) => weight - form.program.heldWeights[i]!);
     const near = solveByPrices(form, { near: { net, multipliers: far.multipliers } })!;
     expect(near.steps).toBeLessThan(far.steps);
     near.weights.forEach((weight, i) => expect(weight).toBeCloseTo(far.weights[i]!, 8));

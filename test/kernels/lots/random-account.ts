@@ -41,8 +41,8 @@ export function createRandomAccount({
   const target = raw.map((x) => x / total);
   const drifted = target.map((x) => x * Math.exp(0.4 * drawNormal()));
   const sum = drifted.reduce((a, x) => a + x, 0);
-  const held = drifted.map((x) => (x / sum) * 0.99);
-  const { lotStart, lotSize, lotShort, lotLong } = createRandomLots(held, {
+  const heldWeights = drifted.map((x) => (x / sum) * 0.99);
+  const { lotStart, lotSize, lotShort, lotLong } = createRandomLots(heldWeights, {
     random,
     normal: drawNormal,
     lotsOf,
@@ -62,13 +62,13 @@ export function createRandomAccount({
     loadings,
     specific,
     target,
-    held,
+    heldWeights,
     lotStart,
     lotSize,
     lotShort,
     lotLong,
     isOrdered: new Uint8Array(n).fill(isOrdered ? 1 : 0),
-    buyLimit: held.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
+    buyLimit: heldWeights.map((x, i) => Math.max(0, target[i]! + 0.05 - x)),
     costRate: new Float64Array(n).fill(0.0005),
     unit: new Float64Array(n).fill(share),
     minimumTrade: new Float64Array(n).fill(minimumTrade),
@@ -92,18 +92,18 @@ interface LotTerms {
 }
 
 /** Divides holdings into lots, which are rounded to whole shares if required. */
-function createRandomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
-  const n = held.length;
+function createRandomLots(heldWeights: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
+  const n = heldWeights.length;
   const lotStart = new Int32Array(n + 1);
   const [lotSize, lotShort, lotLong]: number[][] = [[], [], []];
   for (let i = 0; i < n; i++) {
     const lots = 1 + Math.floor(random() * (2 * lotsOf - 1));
-    let unitsLeft = share === 0 ? 0 : Math.max(1, Math.round(held[i]! / share));
-    if (share > 0) held[i] = unitsLeft * share;
+    let unitsLeft = share === 0 ? 0 : Math.max(1, Math.round(heldWeights[i]! / share));
+    if (share > 0) heldWeights[i] = unitsLeft * share;
     const parts = Array.from({ length: lots }, () => 0.2 + random());
     const all = parts.reduce((a, x) => a + x, 0);
     parts.forEach((part, at) => {
-      let size = (held[i]! * part) / all;
+      let size = (heldWeights[i]! * part) / all;
       if (share > 0) {
         const units = at === lots - 1 ? unitsLeft : Math.min(unitsLeft, Math.round(size / share));
         unitsLeft -= units;

@@ -47,8 +47,8 @@ describe('solveAccount', () => {
 
   it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {
     const terms = { seed, n: 60, k: 6, lotsOf: 4, isOrdered: true };
-    const createGains = (own: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
-      const program = createRandomAccount({ ...terms, ...own });
+    const createGains = (overrides: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
+      const program = createRandomAccount({ ...terms, ...overrides });
       return {
         ...program,
         taxWeight,
@@ -72,8 +72,8 @@ describe('solveAccount', () => {
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-10);
     expect(figures.objective - bound).toBeGreaterThan(-1e-10);
-    for (const { side, multipliers, bound: own } of certificates)
-      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+    for (const { side, multipliers, bound: sideBound } of certificates)
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(sideBound);
   });
 
   it.each([1, 2, 3, 4])('needs one round on one side if only rounding remains (%i)', (seed) => {
@@ -83,8 +83,8 @@ describe('solveAccount', () => {
     expect(figures.objective - bound).toBeLessThan(1e-5);
     expect(steps).toBeLessThan(45); // two rounds would take 50 to 60 steps
     expect(certificates).toHaveLength(2);
-    for (const { side, multipliers, bound: own } of certificates)
-      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+    for (const { side, multipliers, bound: sideBound } of certificates)
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(sideBound);
   });
 
   it.each([1, 2, 3])('decides the marginal lots if gains precede losses (%i)', (seed) => {
@@ -93,8 +93,8 @@ describe('solveAccount', () => {
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1.5e-5); // the convex hulls of the cost alone would leave 5e-5 to 2e-4
     expect(steps).toBeLessThan(120);
-    for (const { side, multipliers, bound: own } of certificates)
-      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+    for (const { side, multipliers, bound: sideBound } of certificates)
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(sideBound);
   });
 
   it('keeps a tracking error limit, at a cost', () => {
@@ -104,7 +104,7 @@ describe('solveAccount', () => {
     const bound = solveAccount(createRandomAccount({ ...terms, trackingLimit: limit }), { nodes: 0 });
     expect(Math.sqrt(bound.figures.variance)).toBeCloseTo(limit, 6);
     expect(bound.figures.objective).toBeGreaterThan(free.figures.objective);
-    expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
+    expect(bound.certificates[bound.certificateIndex]!.multipliers.variance).toBeGreaterThan(0);
   });
 
   it.each([1, 2, 3])('keeps every limit that some trades keep, whatever the cost (%i)', (seed) => {
@@ -113,7 +113,7 @@ describe('solveAccount', () => {
     // than 100.
     const near = solveAccount({ ...createRandomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
     const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
-    const { status, figures, certificates, own } = solveAccount(
+    const { status, figures, certificates, certificateIndex } = solveAccount(
       createRandomAccount({ ...terms, trackingLimit: limit }),
       {
         nodes: 0,
@@ -121,12 +121,16 @@ describe('solveAccount', () => {
     );
     expect(status).toBe('optimal');
     expect(Math.sqrt(figures.variance)).toBeLessThan(limit + 1e-7);
-    expect(certificates[own]!.multipliers.variance).toBeGreaterThan(100);
+    expect(certificates[certificateIndex]!.multipliers.variance).toBeGreaterThan(100);
   });
 
   it('reports an account without permitted trades as infeasible', () => {
     const program = createRandomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
-    const stuck = { ...program, buyLimit: new Float64Array(program.n), lower: program.held.map((w) => w * 0.99) };
+    const stuck = {
+      ...program,
+      buyLimit: new Float64Array(program.n),
+      lower: program.heldWeights.map((w) => w * 0.99),
+    };
     expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');
   });
 

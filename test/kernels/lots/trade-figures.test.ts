@@ -13,7 +13,7 @@ const ACCOUNT: AccountProgram = {
   loadings: Float64Array.of(1, 0.5),
   specific: Float64Array.of(0.04, 0.01),
   target: Float64Array.of(0.5, 0.5),
-  held: Float64Array.of(0.7, 0.2),
+  heldWeights: Float64Array.of(0.7, 0.2),
   lotStart: Int32Array.of(0, 3, 4),
   lotSize: Float64Array.of(0.1, 0.1, 0.5, 0.2),
   lotShort: Float64Array.of(0.2, 0, 0.3, 0),

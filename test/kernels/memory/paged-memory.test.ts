@@ -71,8 +71,8 @@ test('large memory that is cleared contains zeros, small and paged memory is unc
   for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
   expect([large, small, paged].map(clearMemory)).toEqual([true, false, false]);
   expect(Buffer.compare(new Uint8Array(large), Buffer.alloc(large.byteLength))).toBe(0);
-  for (const kept of [small, paged])
-    expect(Buffer.compare(new Uint8Array(kept), Buffer.alloc(kept.byteLength, 255))).toBe(0);
+  for (const memory of [small, paged])
+    expect(Buffer.compare(new Uint8Array(memory), Buffer.alloc(memory.byteLength, 255))).toBe(0);
   new Uint8Array(large).fill(1);
   expect(new Uint8Array(large).at(-1)).toBe(1);
 });

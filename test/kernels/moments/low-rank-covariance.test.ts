@@ -119,13 +119,13 @@ describe('estimateLowRankCovariance', () => {
 
   test.each([1e-1, 1e-3, 1e-5])(
     'keeps the digits of the intensity if assets differ by %d of their common part, and sessions are fewer',
-    (own) => {
+    (ownScale) => {
       const [observations, assets] = [20, 40];
       const shared = createRandomPanel(observations, 1, 17);
       const returns = createRandomPanel(observations, 1, 18);
       const panel = Float64Array.from(
         { length: observations * assets },
-        (_, at) => shared[Math.floor(at / assets)]! + own * Math.sin(at * at) * returns[Math.floor(at / assets)]!,
+        (_, at) => shared[Math.floor(at / assets)]! + ownScale * Math.sin(at * at) * returns[Math.floor(at / assets)]!,
       );
       const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
@@ -133,7 +133,7 @@ describe('estimateLowRankCovariance', () => {
       // size.
       expect(
         Math.abs(estimateLowRankCovariance(openWasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),
-      ).toBeLessThan(Math.max(1e-12, 1e-14 / own));
+      ).toBeLessThan(Math.max(1e-12, 1e-14 / ownScale));
     },
   );
 

@@ -94,8 +94,8 @@ describe('findPanelEigenvalues', () => {
 
   test('finds the range of a covariance of zeros, and of one of equal variances', () => {
     const zeros = { panel: new Float64Array(6), assets: 3, keep: 1, common: 0, scale: new Float64Array(3) };
-    const findEigenvalues = (own: number) =>
-      findPanelEigenvalues(referenceEngine, { ...zeros, own: new Float64Array(3).fill(own) });
+    const findEigenvalues = (addedVariance: number) =>
+      findPanelEigenvalues(referenceEngine, { ...zeros, addedVariances: new Float64Array(3).fill(addedVariance) });
     expect(findEigenvalues(0)).toEqual({ smallest: 0, largest: 0 });
     expect(findEigenvalues(0.25).smallest).toBeCloseTo(0.25, 15);
     expect(findEigenvalues(0.25).largest).toBeCloseTo(0.25, 15);

@@ -124,8 +124,8 @@ export function computeFarkasMargin(
 
 function computeNormGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
   if (norm.metric === 'identity') return from;
-  const own: Metric = norm.metric === 'metric' ? metric! : norm.metric;
-  return createProduct(createMetricMatrix(own), from);
+  const normMetric: Metric = norm.metric === 'metric' ? metric! : norm.metric;
+  return createProduct(createMetricMatrix(normMetric), from);
 }
 
 function createProduct(matrix: Float64Array, v: Float64Array): Float64Array {

@@ -55,8 +55,8 @@ describe('many soft rows, eliminated into the curvature', () => {
         row.forEach((coefficient, i) => (tangent[i]! += point.rowMultipliers[r]! * coefficient));
       }
       const hard = createBaseProgram(NAMES, () => 1).rows;
-      const own = { ...point, rowMultipliers: point.rowMultipliers.slice(0, 1) };
-      expectCertified({ ...program, linear: tangent, rows: hard }, own, `seed ${seed}`);
+      const hardPoint = { ...point, rowMultipliers: point.rowMultipliers.slice(0, 1) };
+      expectCertified({ ...program, linear: tangent, rows: hard }, hardPoint, `seed ${seed}`);
     }
   });
 

@@ -9,11 +9,11 @@ const SHARES = Float64Array.of(0.1, 0.5, 0.9);
  * Computes a percentile by definition: the smallest value such that the given share of the weights is at or below it.
  */
 function computeByDefinition(values: readonly number[], weights: readonly number[], share: number): number {
-  const held = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
-  const total = held.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
+  const positions = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
+  const total = positions.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
   const sumUpTo = (limit: number) =>
-    held.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
-  return Math.min(...held.map((i) => values[i]!).filter((value) => sumUpTo(value) >= share * total - 1e-12));
+    positions.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
+  return Math.min(...positions.map((i) => values[i]!).filter((value) => sumUpTo(value) >= share * total - 1e-12));
 }
 
 const IMPLEMENTATIONS = [
@@ -25,8 +25,12 @@ describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
   /** Returns the mean, the coverage and the percentiles of a date. */
   function figuresOf(values: readonly number[], weights: readonly number[]): number[] {
     const out = new Float64Array(2 + SHARES.length);
-    const of = { values: Float64Array.from(values), weights: Float64Array.from(weights), count: values.length };
-    percentilesOf(of, SHARES, out);
+    const weightedValues = {
+      values: Float64Array.from(values),
+      weights: Float64Array.from(weights),
+      count: values.length,
+    };
+    percentilesOf(weightedValues, SHARES, out);
     return [...out];
   }
 

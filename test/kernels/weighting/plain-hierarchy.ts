@@ -19,9 +19,9 @@ export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: Hier
       }),
     );
   return Array.from({ length: n }, (_, i) => {
-    const own = rows.map((row) => row[i]!);
-    const length = Math.sqrt(sumOf(own.map((value) => value * value)));
-    return own.map((value) => value / length / 2);
+    const columnValues = rows.map((row) => row[i]!);
+    const length = Math.sqrt(sumOf(columnValues.map((value) => value * value)));
+    return columnValues.map((value) => value / length / 2);
   });
 }
 

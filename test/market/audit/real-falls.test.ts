@@ -5,8 +5,8 @@ import { listRealSets } from './real-panels.js';
 
 const SEED = 16;
 
-const sum = (scores: readonly Score[], of: (score: Score) => number) =>
-  scores.reduce((total, score) => total + of(score), 0);
+const sum = (scores: readonly Score[], count: (score: Score) => number) =>
+  scores.reduce((total, score) => total + count(score), 0);
 const computeRecall = (scores: readonly Score[]) =>
   sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
 /** Computes the precision for equal numbers of missing splits and large real moves; more splits would improve it. */

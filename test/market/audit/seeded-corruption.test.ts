@@ -46,7 +46,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
   let actions = [...CLEAN_CONTENT.actions];
   const truth: Corruption[] = [];
   const used = new Set<string>();
-  // Bankruptcies fall by more than half in a day by design, so days around them are not corrupted.
+  // Days near a corporate action are not corrupted: a bankruptcy, for example, falls by more than half in a day.
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
@@ -88,7 +88,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   }
 
-  /** Repeats the last price of some securities from a day on, as vendors do after a delisting. */
+  /** Repeats the last price of some securities from a day on without volume, as vendors do after a delisting. */
   function stopNames(): void {
     const last = SESSIONS.length - 1;
     const living = CLEAN_CONTENT.identifiers.flatMap((identifier, n) =>
@@ -107,7 +107,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   }
 
-  /** Removes splits with ratios that are large enough to be visible, 1.5 and more. */
+  /** Removes splits whose ratios are visible in prices: at least 1.5, or at most 0.5. */
   function forgetSplits(): void {
     const splits = actions.filter(
       ({ type, value, identifier, exDay }) =>
@@ -119,7 +119,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   }
 
-  /** Changes some dividends to pence, and repeats some dividends a few days earlier. */
+  /** Multiplies some dividends by 100, as if they were in pence, and repeats others two sessions earlier. */
   function spoilDividends(): void {
     const dividends = actions.filter(
       ({ type, identifier, exDay }) =>
@@ -204,7 +204,7 @@ describe('seeded corruptions of a synthetic market', () => {
     const repairs = warnings.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
     expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN_CONTENT));
-    // The previous version is kept.
+    // The repairs leave the content unchanged and return another.
     expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN_CONTENT.fields.get('CLOSE')![t * names + n]!);
   });
 });

@@ -73,9 +73,9 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
       expect(from % BLOCK_DAYS).toBe(0);
       expect(bits).toBe(bitsOf(content, from, to));
     }
-    const result = await growing.made();
+    const result = await growing.awaitBlocks();
     expect(result!.digests.size).toBe(Math.ceil(DAYS / BLOCK_DAYS));
-    expect(await digestContent(content, { made: result })).toEqual(await digestContent(content));
+    expect(await digestContent(content, { computedBlocks: result })).toEqual(await digestContent(content));
   },
 );
 

@@ -7,7 +7,7 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
-/** Returns a content with a number of days, distinct closes, and one corporate action per day. */
+/** Returns a content with a number of days, distinct closes, a seventh of them missing, and one corporate action per day. */
 function contentOf(days: number): MarketContent {
   const close = allocateEmptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;
@@ -53,11 +53,11 @@ const changeCell = (content: MarketContent, cell: number, value: number): Market
 
 test('a content has the same hash whether it is hashed at once or grew from one that was, wherever its days were added', () =>
   fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 200 }), async (held, added) => {
-      const { digests } = await digestContent(contentOf(held));
-      const whole = contentOf(held + added);
+    fc.asyncProperty(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 200 }), async (heldDays, added) => {
+      const { digests } = await digestContent(contentOf(heldDays));
+      const whole = contentOf(heldDays + added);
       const { tables } = (await digestContent(whole)).digests;
-      expect(await digestContent(whole, { blocks: { digests: digests.blocks, days: held }, tables })).toEqual(
+      expect(await digestContent(whole, { blocks: { digests: digests.blocks, days: heldDays }, tables })).toEqual(
         await digestContent(whole),
       );
     }),

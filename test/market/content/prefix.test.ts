@@ -5,16 +5,19 @@ import type { ActionStatus, CorporateAction } from '#domain/market/market-data.j
 import { createMarket } from '../../workers/bits-market.js';
 
 test('a prefix belongs to the requested day, whichever day was requested before', async () => {
-  const held = createMarket(3, 130);
-  const { digests } = await digestContent(held);
-  const [early, late] = [held.dates[100]!, held.dates[129]!];
+  const storedMarket = createMarket(3, 130);
+  const { digests } = await digestContent(storedMarket);
+  const [early, late] = [storedMarket.dates[100]!, storedMarket.dates[129]!];
   for (const day of [early, late, early, early, late]) {
-    const alone = createPrefix({ ...held }, digests, day); // a copy for which nothing has been computed yet
-    expect(comparePrefixes(createPrefix(held, digests, day), alone)).toBeNull();
+    const alone = createPrefix({ ...storedMarket }, digests, day); // a copy for which nothing has been computed yet
+    expect(comparePrefixes(createPrefix(storedMarket, digests, day), alone)).toBeNull();
   }
-  expect(comparePrefixes({ ...createPrefix(held, digests, early), day: late }, createPrefix(held, digests, late))).toBe(
-    'history',
-  );
+  expect(
+    comparePrefixes(
+      { ...createPrefix(storedMarket, digests, early), day: late },
+      createPrefix(storedMarket, digests, late),
+    ),
+  ).toBe('history');
 });
 
 test('an announced dividend that is paid by now changes no prefix, one that is cancelled does', async () => {

@@ -40,7 +40,7 @@ test('blocks of large panels have the digests that they have on one thread, and 
   growing.begin(panels);
   growing.complete(BLOCK_DAYS, 2 * BLOCK_DAYS);
   growing.complete(0, BLOCK_DAYS);
-  const result = await growing.made();
+  const result = await growing.awaitBlocks();
   await growing.end();
   const digestOf = createBlockDigests(panels);
   expect(result!.fields).toBe(panels.fields);

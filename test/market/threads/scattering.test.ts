@@ -6,7 +6,7 @@ import { callOnce } from '#base/once.js';
 import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readColumns, planMarketColumns, scanOf } from '#market/sources/parquet/parquet.js';
+import { readColumns, planMarketColumns, formatScan } from '#market/sources/parquet/parquet.js';
 import { startScattering } from '#market/threads/scattering.js';
 import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
 import { readTypedMarket, type TypedMarketResult } from '#market/sources/read-typed-market.js';
@@ -66,14 +66,14 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
   try {
     if (scattering !== undefined) expect(await scattering.areReady()).toBe(true);
     const problems = createProblems();
-    const scan = scanOf(files, { withRows: false });
+    const scan = formatScan(files, { withRows: false });
     const columns = planMarketColumns(await readColumns(duck.connection, scan), problems);
     if (columns.kind !== 'typed') throw new Error('the columns are typed');
     const days: number[] = [];
     const digests = new Map<number, string>();
     const result = await readTypedMarket(
       duck,
-      { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, scattering },
+      { files, scan, numberedScan: formatScan(files, { withRows: true }), columns, scattering },
       problems,
       () => {},
       {

@@ -1,17 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BenchmarkStatement, GovernanceOverview, MethodologyChange, Procedure } from '#contract/governance.js';
-import { createDefinition, createFamilyOn, performDay, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { createDefinition, createFamilyOn, fileOf, performDay, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a published index, procedures and decisions; each test depends on the previous test. */
 let service: RunningService;
+let family: Awaited<ReturnType<typeof createFamilyOn>>;
 const readSession = (k: number): string => SESSIONS[k]!;
 const statementOf = async (id: string) =>
   (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body;
 
 beforeAll(async () => {
   service = await runService();
-  await createFamilyOn(service, 10);
+  family = await createFamilyOn(service, 10);
   await putSchedule(service, { enabled: false, indices: ['CORE'] });
   expect((await performDay(service, readSession(9))).state).toBe('done');
 });
@@ -64,8 +65,17 @@ test('a statement counts the published closes, and lists the decisions of people
     published_through: readSession(9),
     entries: 10,
     errors: 0,
+    data_through: readSession(9),
+    sessions_behind: 0,
   });
-  expect(body.statements).toContainEqual({ index_id: 'EVEN', published_through: null, entries: 0, errors: 0 });
+  expect(body.statements).toContainEqual({
+    index_id: 'EVEN',
+    published_through: null,
+    entries: 0,
+    errors: 0,
+    data_through: readSession(9),
+    sessions_behind: null,
+  });
   expect(body.latest_judgements).toMatchObject([{ reason: 'Asked by a client' }]);
 });
 
@@ -120,4 +130,16 @@ test('the text for publication has every section and the sentences of the statem
   for (const sentence of [...statement.methodology, ...statement.inputs.hierarchy, ...statement.limitations])
     expect(text).toContain(sentence);
   expect((await service.refusal('GET', '/indices/NONE/statement')).code).toBe('INDEX_NOT_FOUND');
+});
+
+test('an index is behind by the sessions of its data after its last published close', async () => {
+  await family.write({ ...fileOf(readSession(10)), ...fileOf(readSession(12)) });
+  await family.refresh();
+  const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
+  // The session without a file is a session of the exchange, of which a close is missing.
+  expect(body.statements.find(({ index_id: id }) => id === 'CORE')).toMatchObject({
+    published_through: readSession(9),
+    data_through: readSession(12),
+    sessions_behind: 3,
+  });
 });

@@ -59,7 +59,7 @@ async function readCurrentVersion(store: DocumentStore, { kind, id }: Subject): 
   return stored === undefined || 'unreadable' in stored ? null : stateOf(kind, JSON.stringify(stored.body));
 }
 
-/** Returns the declared fields of a store, which include every field that the tests write. */
+/** Returns the state of a document as canonical text; of a store, only the members that the tests write. */
 function stateOf(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
   return kind === 'store' ? readDeclaredSource(text) : toCanonicalJson(JSON.parse(text));
@@ -122,7 +122,7 @@ async function versionsOf(store: DocumentStore, subject: Subject): Promise<Store
   });
 }
 
-/** Creates a document store in a map whose transactions always succeed. Without a disk, ten thousand take a second. */
+/** Creates a document store in a map, in which changes before an error remain. Ten thousand writes take a second. */
 function mapStore(): DocumentStore {
   const texts = new Map<string, string>();
   const numbers = new Map<string, number>();
@@ -159,7 +159,7 @@ function mapStore(): DocumentStore {
   };
 }
 
-/** Returns the non-null members of a store's version that the tests do not write. */
+/** Returns the members of a store that the tests write. */
 function readDeclaredSource(content: string): string {
   const { store_id, name, source } = JSON.parse(content) as Readonly<Record<string, unknown>>;
   return toCanonicalJson({ store_id, name, source });

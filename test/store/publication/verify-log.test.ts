@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
 import { createLogsCheck } from '#store/publication/check-logs.js';
 import { createSigningKey, hashSigner } from '#store/publication/signing.js';
-import { hashOf } from '#store/publication/statement-hash.js';
+import { computeStatementHash } from '#store/publication/statement-hash.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
 
@@ -34,7 +34,7 @@ async function logOf(closes: number): Promise<PublicationEntry[]> {
       previous: log.at(-1)?.hash ?? NO_HASH,
       key_id: key.key_id,
     };
-    const hash = hashOf(stated);
+    const hash = computeStatementHash(stated);
     log.push({ ...stated, hash, signature: await hashSigner(key)(hash) });
   }
   return log;
@@ -53,7 +53,7 @@ const seqOfFault = (entries: readonly unknown[], head: string | null = null) => 
 test('the hash of an entry is the SHA-256 of its canonical JSON', () => {
   const text = '{"author":"Анна","date":"2024-01-02","net":null,"price":1e-7,"seq":1,"total":1e+21}';
   const entry = { total: 1e21, seq: 1, price: 1e-7, net: null, date: '2024-01-02', author: 'Анна' };
-  expect(hashOf(entry)).toBe(createHash('sha256').update(text).digest('hex'));
+  expect(computeStatementHash(entry)).toBe(createHash('sha256').update(text).digest('hex'));
 });
 
 test('an unchanged log is valid', () => {
@@ -122,7 +122,7 @@ describe('verification reports the first changed entry', () => {
 
   test('after a correctly chained forgery that is signed with another key', async () => {
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
-    const hash = hashOf(last);
+    const hash = computeStatementHash(last);
     for (const signer of [otherKey, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
       const forged = { ...last, hash, signature: await hashSigner(signer)(hash) };
       expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);

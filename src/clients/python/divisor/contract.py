@@ -5331,6 +5331,10 @@ class GovernanceOverviewStatements(t.TypedDict):
     entries: t.Optional[int]
     #: Number of entries of the register of errors.
     errors: int
+    #: Last date of the data store of the index; null if the store has no data.
+    data_through: t.Optional[str]
+    #: Sessions of the index after its last published date, up to the last date of the data. Null if nothing is published or the store has no data.
+    sessions_behind: t.Optional[int]
 
 
 class GovernanceOverview(t.TypedDict):

@@ -56,7 +56,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       <div
         class="table"
         ref={scroller}
-        style={{ maxHeight: `${height}px` }}
+        style={{ maxHeight: `${fitWholeRows(height, row, 1 + extra)}px` }}
         tabIndex={isGrid ? -1 : 0}
         role={isGrid ? 'grid' : 'table'}
         aria-label={label}
@@ -99,6 +99,16 @@ export function TableBody<R>(props: TableBodyProps<R>) {
       <HiddenContent {...laid} {...props} scroller={scroller} at={active} picked={picked} />
     </>
   );
+}
+
+/** Height of a line of titles or filters, and of the frame, in pixels. */
+const TITLES_HEIGHT = 33;
+const FRAME_HEIGHT = 2;
+
+/** Returns the largest height up to a limit at which a table cuts no row. All heights are in pixels. */
+function fitWholeRows(limit: number, row: number, lines: number): number {
+  const head = lines * TITLES_HEIGHT + FRAME_HEIGHT;
+  return head + Math.max(1, Math.floor((limit - head) / row)) * row;
 }
 
 const opensRows = <R,>({ addressOf, onOpen }: TableBodyProps<R>): boolean =>

@@ -1,6 +1,7 @@
 import type { Approval, ApprovalCollection } from '#clients/typescript/divisor.js';
 import { useMemo, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { DecideMany } from '../../components/decide-many.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -15,10 +16,13 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { may, principal } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { formatApprovalAddress } from '../../words/addresses.js';
 import { formatMoment, createMomentFigure } from '../../words/dates.js';
 import { formatChange, formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { ApprovalPanel } from './approval-panel.js';
 import { ACTION_WORDS, selectLastLevels, STATE_KINDS } from './approval-states.js';
+import { RequestFactsView } from './request-facts.js';
+import './approvals.css';
 
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
@@ -39,6 +43,7 @@ export function ApprovalsPage() {
           <>
             {approvals.length > 0 && <Counts approvals={approvals} />}
             <ApprovalList approvals={approvals} open={open} />
+            {open === null && <FirstPending approvals={approvals} />}
             <Rules rules={rules} />
           </>
         )}
@@ -47,6 +52,31 @@ export function ApprovalsPage() {
         <ApprovalPanel key={open} id={Number(open)} onClose={() => setParameters({ approval: null })} />
       )}
     </Page>
+  );
+}
+
+/** Renders what the pending request that expires first changes. */
+function FirstPending({ approvals }: { readonly approvals: readonly Approval[] }) {
+  const [first] = approvals
+    .filter(({ state }) => state === 'pending')
+    .toSorted((a, b) => (a.expires_at < b.expires_at ? -1 : 1));
+  const id = first?.approval_id;
+  const approval = useResource(id === undefined ? null : `approval ${id}`, (signal) =>
+    service.value.call('getApproval', { params: { approval_id: id! }, signal }),
+  );
+  if (id === undefined || approval.data?.facts == null) return null;
+  return (
+    <Section
+      title={`Expires first: request ${id}`}
+      aside={
+        <LinkButton kind="main" href={formatApprovalAddress(id)}>
+          Decide
+        </LinkButton>
+      }
+    >
+      <p>{approval.data.summary}</p>
+      <RequestFactsView facts={approval.data.facts} />
+    </Section>
   );
 }
 
@@ -144,18 +174,20 @@ type Rule = ApprovalCollection['rules'][number];
 function Rules({ rules }: { readonly rules: readonly Rule[] }) {
   return (
     <Section title="Rules" aside="set by the operator, with --approvals">
-      <Entries
-        label="Changes that need approval"
-        entries={(Object.keys(ACTION_WORDS) as Approval['action'][]).map((action) => {
-          const rule = rules.find((one) => one.action === action);
-          return {
-            key: action,
-            title: ACTION_WORDS[action],
-            badge: rule === undefined ? <Badge>one person</Badge> : <Badge kind="info">{rule.persons} persons</Badge>,
-            aside: rule?.approvers == null ? '' : `approved by ${rule.approvers.join(', ')}`,
-          };
-        })}
-      />
+      <div class="approval-rules">
+        <Entries
+          label="Changes that need approval"
+          entries={(Object.keys(ACTION_WORDS) as Approval['action'][]).map((action) => {
+            const rule = rules.find((one) => one.action === action);
+            return {
+              key: action,
+              title: ACTION_WORDS[action],
+              badge: rule === undefined ? <Badge>one person</Badge> : <Badge kind="info">{rule.persons} persons</Badge>,
+              aside: rule?.approvers == null ? '' : `approved by ${rule.approvers.join(', ')}`,
+            };
+          })}
+        />
+      </div>
     </Section>
   );
 }
@@ -174,7 +206,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     id: 'action',
     title: 'Kind',
     width: 170,
-    priority: 5,
+    priority: 7,
     below: 'nothing',
     value: ({ action }) => ACTION_WORDS[action],
   },
@@ -182,6 +214,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     id: 'summary',
     title: 'Change',
     width: 340,
+    ideal: 520,
     grow: 5,
     priority: 2,
     value: ({ summary }) => summary,
@@ -234,7 +267,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     help: 'Persons who have not agreed yet',
     width: 80,
     align: 'right',
-    priority: 6,
+    priority: 5,
     below: 'nothing',
     value: (row) => row.missing,
   },

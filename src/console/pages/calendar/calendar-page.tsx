@@ -4,6 +4,7 @@ import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Download } from '../../components/download.js';
+import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
@@ -18,7 +19,7 @@ import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses.js';
-import { subtractMonths } from '../../words/dates.js';
+import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { ComingDays } from './coming.js';
 import { getBadge, EVENT_KINDS, KINDS_OF_BADGES, formatKind, formatEvent, type EventKind } from './event-kinds.js';
@@ -65,6 +66,7 @@ export function CalendarPage() {
       <Answered resource={events} what="the events">
         {({ events: all, events_total: total, from: first, to: last }) => (
           <>
+            {view === 'month' && <NextFigures events={all} />}
             {view === 'month' && (
               <div class="calendar-first">
                 <MonthGrid month={month ?? first.slice(0, 7)} day={day} events={all} from={first} to={last} />
@@ -100,8 +102,36 @@ export function CalendarPage() {
   );
 }
 
+/** Kinds of events in the order of their figures. */
+const FIGURE_TERMS: Readonly<Record<EventKind, string>> = {
+  announcement: 'Next announcement',
+  effective: 'Next effective date',
+  expiry: 'Next expiry',
+  closure: 'Next closure',
+  holiday: 'Next holiday',
+};
+
+/** Renders the next event of each kind, and the days until then. */
+function NextFigures({ events }: { readonly events: readonly Event[] }) {
+  const today = formatToday();
+  const coming = events.filter(({ date }) => date >= today);
+  const metrics = (Object.keys(FIGURE_TERMS) as EventKind[]).flatMap((kind) => {
+    const [next] = coming.filter((event) => event.kind === kind);
+    if (next === undefined) return [];
+    const same = coming.filter((event) => event.kind === kind && event.date === next.date);
+    const days = parseDayNumber(next.date) - parseDayNumber(today);
+    const when = days === 0 ? 'today' : `in ${countValues(days, 'day')}`;
+    const of =
+      next.index_id === null
+        ? same.map(({ calendar }) => calendar).join(', ')
+        : countValues(same.length, 'index', 'indices');
+    return [{ term: FIGURE_TERMS[kind], value: next.date, note: `${when}, ${of}`, help: next.summary }];
+  });
+  return metrics.length === 0 ? null : <Metrics label="Next events by kind" metrics={metrics} />;
+}
+
 /** Number of days in the list next to the month. */
-const NEXT_DAYS = 9;
+const NEXT_DAYS = 7;
 
 /** Renders the next days with events, from today or from the first date of a later range. */
 function NextEvents({ events, first }: { readonly events: readonly Event[]; readonly first: string }) {

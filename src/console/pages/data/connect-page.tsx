@@ -14,6 +14,7 @@ import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { ConnectedStores } from './connected-stores.js';
 import { TABLES } from './import-files.js';
 import { listUnplaced, StoreFields, useServed } from './store-fields.js';
 import './data.css';
@@ -233,6 +234,7 @@ export function ConnectPage() {
       {trouble !== null && (findings.length === 0 || rest.length > 0) && (
         <Problem trouble={{ ...trouble, findings: rest }} />
       )}
+      <ConnectedStores />
     </Page>
   );
 }

@@ -12,6 +12,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { storeAddress } from '../../words/addresses.js';
 import { formatDatapoint } from '../../words/datapoints.js';
 import { formatCount, countValues, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
 import { getMeaning } from './field-words.js';
@@ -48,18 +49,53 @@ export function Coverage({ store }: { readonly store: DataStore }) {
   );
 }
 
+interface CoverageChartProps {
+  readonly store: DataStore;
+  /** Height in pixels. */
+  readonly height: number;
+}
+
+/** Renders the number of securities with a price over time, and its average coverage. */
+export function CoverageChart({ store, height }: CoverageChartProps) {
+  const history = useResource(`coverage ${store.store_id} ${store.content_hash}`, (signal) =>
+    service.value.call('getCoverageHistory', { query: { store_id: store.store_id }, signal }),
+  );
+  return (
+    <Section
+      title="Securities with a price"
+      aside={<a href={`${storeAddress(store.store_id)}?tab=coverage`}>Gaps and fields</a>}
+    >
+      <Answered resource={history} what="the coverage through time">
+        {(view) => <CoverageLines view={view} height={height} />}
+      </Answered>
+    </Section>
+  );
+}
+
+function CoverageLines({ view: { dates, priced, expected }, height }: ThroughProps & { readonly height: number }) {
+  const lines = useCoverageLines(priced, expected);
+  if (dates.length === 0) return <p class="quiet">The store has no prices.</p>;
+  return <Chart label="Securities by session" dates={dates} lines={lines} height={height} unit={SECURITIES_UNIT} />;
+}
+
 interface ThroughProps {
   readonly view: Pick<CoverageHistoryResponse, 'dates' | 'priced' | 'expected'>;
 }
 
-function Through({ view: { dates, priced, expected } }: ThroughProps) {
-  const lines = useMemo<readonly Line[]>(
+const useCoverageLines = (
+  priced: CoverageHistoryResponse['priced'],
+  expected: CoverageHistoryResponse['expected'],
+): readonly Line[] =>
+  useMemo<readonly Line[]>(
     () => [
       { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
       { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2, isDashed: true },
     ],
     [priced, expected],
   );
+
+function Through({ view: { dates, priced, expected } }: ThroughProps) {
+  const lines = useCoverageLines(priced, expected);
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined) return null;
   return (
@@ -76,9 +112,6 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
           range={findChosenRange()}
           onRange={chooseRange}
         />
-        <p class="quiet">
-          On {end}: {formatCount(priced.at(-1))} of {formatCount(expected.at(-1))}.
-        </p>
       </Section>
     </>
   );

@@ -15,6 +15,8 @@ import { formatBytes, formatCount, countValues, MISSING_TEXT } from '../../words
 import { FirstSteps } from '../home/first-steps.js';
 import { GenerateDialog } from './generate-dialog.js';
 import { MARKET_WORDS } from './generate-market.js';
+import { CoverageChart } from './coverage.js';
+import { LatestVersions } from './latest-versions.js';
 import { createColumns } from './store-columns.js';
 import './data.css';
 
@@ -60,6 +62,7 @@ export function DataPage() {
             {active === null && <FirstSteps stores={all} />}
             {all.length > 0 && <Figures stores={all} />}
             {all.length > 0 && <Stores stores={all} />}
+            <Served store={all.find((store) => store.active)} />
             {active !== null && <Next served={all.find((store) => store.active)} />}
             {skipped > 0 && <p class="quiet">{countValues(skipped, 'store document')} cannot be read.</p>}
           </>
@@ -131,6 +134,17 @@ function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
         sort={{ column: 'store', direction: 'asc' }}
       />
     </Section>
+  );
+}
+
+/** Renders the prices of the served store through time, and its latest versions. */
+function Served({ store }: { readonly store: DataStore | undefined }) {
+  if (store === undefined) return null;
+  return (
+    <div class="served-data">
+      <CoverageChart store={store} height={190} />
+      <LatestVersions store={store} />
+    </div>
   );
 }
 

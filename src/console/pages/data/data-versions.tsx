@@ -14,6 +14,7 @@ import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { usePhone } from '../../components/use-phone.js';
 import { formatMoment } from '../../words/dates.js';
 import { labelOf } from '../../words/labels.js';
 import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
@@ -117,17 +118,17 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
   );
 }
 
-/** Renders the origin, author, reason and row numbers of a version. A narrow table hides these columns. */
+/** Renders the facts of a version that its row in the table does not contain. */
 function Origin({ version }: { readonly version: Version }) {
-  const { known_at: knownAt, source, author, note, readable, content_hash: hash } = version;
-  const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
+  const { note, readable, content_hash: hash } = version;
+  const { rows_removed: removed } = version;
+  const isPhone = usePhone();
   return (
     <Facts
+      isWide
       facts={[
-        ['Known since', formatMoment(knownAt)],
-        ['Created by', `${source.replaceAll('_', ' ')}, ${author}`],
         ['Reason', note],
-        ['Rows', `${formatCount(added)} added, ${formatCount(changed)} changed, ${formatCount(removed)} removed`],
+        ['Rows removed', isPhone ? formatCount(removed) : null],
         [
           'Available',
           readable ? 'runs and queries can use it, as known on its date' : 'no, only its differences are kept',

@@ -104,7 +104,7 @@ function WarningList({ store, warnings, total }: WarningListProps) {
         height={620}
       />
       {shown === undefined ? (
-        <FirstWarning warning={warnings[0]!} store={store} /> // the list is not empty
+        <FirstWarning warning={findSurest(warnings)} store={store} />
       ) : (
         <OpenWarning
           warning={shown}
@@ -116,6 +116,10 @@ function WarningList({ store, warnings, total }: WarningListProps) {
     </div>
   );
 }
+
+/** Returns the warning with the highest confidence, which is the first row of the table. */
+const findSurest = (warnings: readonly DataDoubt[]): DataDoubt =>
+  warnings.reduce((surest, one) => (one.confidence > surest.confidence ? one : surest));
 
 /** Renders the prices around a warning until another one is opened. */
 const FirstWarning = ({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) => (
@@ -217,14 +221,15 @@ function createColumns(
       width: 240,
       grow: 6,
       priority: 3,
+      below: 'nothing',
       value: ({ message }) => message,
       show: ({ message }) => <span title={message}>{message}</span>,
     },
     {
       id: 'mend',
       title: 'Repair',
-      width: 120,
-      grow: 1,
+      width: 150,
+      grow: 3,
       priority: 4,
       value: ({ repair }) => (repair === null ? null : repairText(repair)),
       show: ({ repair }) =>

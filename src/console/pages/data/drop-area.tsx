@@ -124,9 +124,37 @@ export function FileGuide() {
           </tbody>
         </table>
       </div>
+      <Examples />
     </Section>
   );
 }
+
+/** First lines of the files of a store. */
+const EXAMPLES = [
+  [
+    'market.csv',
+    'identifier,date,CLOSE,VOLUME\nAAA,2026-11-23,912.40,1850000\nAAA,2026-11-24,918.10,1720000\nBBB,2026-11-24,92.35,4100000',
+  ],
+  [
+    'reference.csv',
+    'identifier,valid_from,NAME,SECTOR,CURRENCY\nAAA,2020-01-02,First Company,Technology,EUR\nBBB,2020-01-02,Second Company,Consumer Staples,CHF',
+  ],
+  ['corporate_actions.csv', 'identifier,type,value,ex_date\nAAA,DIVIDEND,1.60,2026-11-03\nBBB,SPLIT,2,2026-06-15'],
+] as const;
+
+/** Renders the first lines of the most important files. */
+const Examples = () => (
+  <div class="file-examples">
+    {EXAMPLES.map(([name, text]) => (
+      <figure key={name}>
+        <figcaption class="quiet">First lines of {name}</figcaption>
+        <pre tabIndex={0} aria-label={`First lines of ${name}`} role="group">
+          {text}
+        </pre>
+      </figure>
+    ))}
+  </div>
+);
 
 interface TemplateProps {
   readonly format: 'xlsx' | 'csv';

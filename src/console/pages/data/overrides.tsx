@@ -13,7 +13,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
-import { getParameter, setParameters } from '../../state/location.js';
+import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
@@ -35,7 +35,14 @@ export function Overrides({ store }: { readonly store: DataStore }) {
     return (
       <EmptyState
         title="Prices of this store are corrected by an import"
-        action={may('data') && <LinkButton href="/console/data/import">Import</LinkButton>}
+        action={
+          may('data') && (
+            <>
+              <LinkButton href="/console/data/import">Import</LinkButton>{' '}
+              <LinkButton href={addQuery({ tab: 'doubts' })}>Warnings with a repair</LinkButton>
+            </>
+          )
+        }
       >
         An override replaces a price of a connected folder or database. This store keeps imported or generated prices:
         import the corrected rows with “If the id exists: replace”.

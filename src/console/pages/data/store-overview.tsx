@@ -1,4 +1,4 @@
-import type { DataStore, DataStoreUpdate, RefreshResult } from '#clients/typescript/divisor.js';
+import type { DataStore, DataStoreUpdate, Finding, RefreshResult } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
@@ -18,9 +18,10 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatBytes, formatCount, countValues, formatFigure } from '../../words/numbers.js';
+import { formatBytes, formatCount, countValues, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
+import { CoverageChart } from './coverage.js';
 
 /** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
@@ -31,25 +32,17 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         label="Contents of the store"
         metrics={[
           { term: 'Securities', value: formatCount(store.identifiers) },
-          { term: 'From', value: store.start ?? '–' },
-          { term: 'To', value: store.end ?? '–' },
-          { term: 'Size', value: formatBytes(store.size_bytes), help: 'On disk' },
+          {
+            term: 'Last session',
+            value: store.end ?? MISSING_TEXT,
+            ...(store.start === null ? {} : { note: `since ${store.start}` }),
+          },
+          { term: 'Size', value: formatBytes(store.size_bytes), note: 'on disk' },
           ...createRowMetrics(rows ?? {}),
         ]}
       />
-      {findings.length > 0 && (
-        <Section
-          title="Remarks of the last read"
-          aside={`${countValues(findings.length, 'remark')}, read ${formatMoment(store.last_loaded_at)}`}
-        >
-          <p class="quiet">
-            A read compares each close only with the one before. The{' '}
-            <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
-            closes, and may be fewer.
-          </p>
-          <FindingTable label="Findings about the data" findings={findings} />
-        </Section>
-      )}
+      {store.end !== null && <CoverageChart store={store} height={170} />}
+      {findings.length > 0 && <Remarks findings={findings} readAt={store.last_loaded_at} />}
       <LastRefresh id={store.store_id} />
       <div class="side-by-side">
         <Section title="About">
@@ -80,6 +73,27 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
     </div>
   );
 }
+
+interface RemarksProps {
+  readonly findings: readonly Finding[];
+  /** Time of the last read; null if the store was never read. */
+  readonly readAt: string | null;
+}
+
+/** Renders the findings of the last read. */
+const Remarks = ({ findings, readAt }: RemarksProps) => (
+  <Section
+    title="Remarks of the last read"
+    aside={`${countValues(findings.length, 'remark')}, read ${formatMoment(readAt)}`}
+  >
+    <p class="quiet">
+      A read compares each close only with the one before. The{' '}
+      <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
+      closes, and may be fewer.
+    </p>
+    <FindingTable label="Findings about the data" findings={findings} />
+  </Section>
+);
 
 /** Returns the number of rows of each table. */
 export const createRowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>

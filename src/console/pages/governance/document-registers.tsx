@@ -21,6 +21,9 @@ const add = (part: string, text: string) => (
 /** Indices to which a document applies: the listed indices, or all. */
 const formatIndices = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
 
+const formatEntitled = ({ entitlements }: Pick<Client, 'entitlements'>): string =>
+  entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => formatIndices(indices)).join(', ');
+
 /** Returns the state of delivery to a client. Delivery requires an entitlement and a destination. */
 function getClientState({ enabled, entitlements, targets }: Client): {
   readonly text: string;
@@ -72,14 +75,19 @@ export const clientsRegister: Register<ListedClient> = {
       { term: 'Open files', value: formatCount(open), kind: open > 0 ? 'down' : '', note: 'not delivered yet' },
     ];
   },
-  below: (rows) => <SentFiles clients={rows} />,
+  below: (rows) => (
+    <>
+      <Incomplete clients={rows} />
+      <SentFiles clients={rows} />
+    </>
+  ),
   columns: [
     {
       id: 'id',
       title: 'Client',
       width: 78,
       ideal: 170,
-      grow: 5,
+      grow: 3,
       value: ({ client_id: id, name }) => `${id} ${name}`,
       show: ({ client_id: id, name }) => (
         <span title={name}>
@@ -106,10 +114,10 @@ export const clientsRegister: Register<ListedClient> = {
       id: 'indices',
       title: 'Entitled to',
       width: 110,
-      grow: 2,
+      grow: 4,
       priority: 3,
-      value: ({ entitlements }) =>
-        entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => formatIndices(indices)).join(', '),
+      value: formatEntitled,
+      show: (row) => <span title={formatEntitled(row)}>{formatEntitled(row)}</span>,
     },
     {
       id: 'targets',
@@ -122,6 +130,28 @@ export const clientsRegister: Register<ListedClient> = {
     },
   ],
 };
+
+/** Renders the clients that cannot receive files, with the missing part. */
+function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) {
+  const missing = clients.filter((row) => getClientState(row).kind === 'warning');
+  if (missing.length === 0) return null;
+  return (
+    <Section title="To complete" aside="a client needs an entitlement and a target to receive files">
+      <Entries
+        label="Incomplete clients"
+        entries={missing.map((row) => ({
+          key: row.client_id,
+          title: <a href={formatGovernanceAddress('clients', row.client_id)}>{row.name}</a>,
+          badge: <Badge kind="warning">{getClientState(row).text}</Badge>,
+          text:
+            row.entitlements.length === 0
+              ? 'Add an entitlement: the indices and tables that the client may receive.'
+              : `Entitled to ${formatEntitled(row)}. Add a target: the folder, bucket or server that receives the files.`,
+        }))}
+      />
+    </Section>
+  );
+}
 
 /** Renders the latest session with files for a client, and whether all files were delivered. */
 function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }) {
@@ -157,12 +187,25 @@ export const proceduresRegister: Register<Procedure> = {
     const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
     return [
       { term: 'Procedures', value: formatCount(rows.length) },
-      { term: 'Kinds', value: formatCount(new Set(rows.map(({ kind }) => kind)).size) },
-      { term: 'Of every index', value: formatCount(rows.filter(({ indices }) => indices === null).length) },
+      {
+        term: 'Kinds without a procedure',
+        value: formatCount(KINDS.filter((kind) => !rows.some((row) => row.kind === kind)).length),
+        note: `of ${formatCount(KINDS.length)} kinds`,
+      },
+      {
+        term: 'For every index',
+        value: formatCount(rows.filter(({ indices }) => indices === null).length),
+        note: 'the others name their indices',
+      },
       { term: 'Next review by', value: due[0] ?? MISSING_TEXT, note: due.length === 0 ? 'no date is set' : '' },
     ];
   },
-  below: (rows) => <Texts procedures={rows} />,
+  below: (rows) => (
+    <div class="procedure-parts">
+      <Kinds procedures={rows} />
+      <Texts procedures={rows} />
+    </div>
+  ),
   columns: [
     { id: 'id', title: 'Id', width: 110, grow: 1, value: ({ procedure_id: id }) => id },
     { id: 'name', title: 'Name', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
@@ -197,8 +240,49 @@ const Texts = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
           key: id,
           title: <a href={formatGovernanceAddress('procedures', id)}>{name}</a>,
           badge: <Badge kind="plain">{kind}</Badge>,
-          text: <p class="procedure-text">{text}</p>,
+          text: <p class="procedure-text">{withoutMarks(text)}</p>,
         }))}
       />
     </Section>
   );
+
+/** Removes the marks of headings, emphasis and code from a Markdown text. */
+const withoutMarks = (text: string): string => text.replaceAll(/^#+ |\*\*|__|`/gm, '');
+
+/** Contents of a procedure of each kind. */
+const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
+  cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
+  errors: 'Errors in published closes: threshold, window, notice.',
+  judgement: 'Expert judgement: who exercises it, in which order, and how it is recorded.',
+  inputs: 'Input data: sources, their hierarchy, checks.',
+  review: 'Review of methodologies: interval, participants, consultation of clients.',
+  complaints: 'Complaints: recipient, deadlines, records.',
+  conflicts: 'Conflicts of interest: identification, separation, disclosure.',
+  oversight: 'Oversight function: members, terms of reference, meetings.',
+  controls: 'Control framework: business continuity, access, outsourcing.',
+};
+
+const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object.keys returns plain strings.
+
+/** Renders each kind of procedure, and whether the administrator has a procedure of this kind. */
+const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] }) => (
+  <Section title="Kinds of procedures" aside="of the principles for financial benchmarks">
+    <Entries
+      label="Kinds of procedures"
+      entries={KINDS.map((kind) => {
+        const own = all.filter((one) => one.kind === kind);
+        return {
+          key: kind,
+          title: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
+          badge:
+            own.length === 0 ? (
+              <Badge kind="warning">missing</Badge>
+            ) : (
+              <Badge kind="good">{countValues(own.length, 'procedure')}</Badge>
+            ),
+          text: KIND_TEXTS[kind],
+        };
+      })}
+    />
+  </Section>
+);

@@ -100,18 +100,21 @@ function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const overview = useGovernance();
   const stateOf = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
+  const behind = [...stateOf.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
   const published = [...stateOf.values()].filter(({ entries }) => entries !== 0).length;
   return (
     <Page
       title="Governance"
       subtitle={<GuideLink page="governance">What Divisor offers for each IOSCO principle</GuideLink>}
     >
-      <LinkCards label="Registers" cards={createCards(overview.data?.registers)} />
+      <div class="governance-cards">
+        <LinkCards label="Registers" cards={createCards(overview.data?.registers)} />
+      </div>
       <Section
         title="Benchmark statements"
         aside={
           overview.data !== undefined &&
-          `${formatCount(published)} of ${countValues(stateOf.size, 'index', 'indices')} published`
+          `${formatCount(published)} of ${countValues(stateOf.size, 'index', 'indices')} published, ${formatCount(behind)} behind the data`
         }
       >
         <Answered resource={indices} what="the indices">
@@ -124,7 +127,7 @@ function Overview() {
               keyOf={({ index: { id } }) => id}
               addressOf={({ index: { id } }) => formatGovernanceAddress('statements', id)}
               searchIn={({ index: { id, name } }) => `${id} ${name}`}
-              sort={{ column: 'id', direction: 'asc' }}
+              sort={{ column: 'through', direction: 'desc' }}
               height={420}
               empty="No index yet."
             />
@@ -183,12 +186,13 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
 });
 
 const COLUMNS: readonly Column<Statement>[] = [
-  { id: 'id', title: 'Index', width: 100, grow: 1, value: ({ index }) => index.id },
+  { id: 'id', title: 'Index', width: 110, ideal: 170, grow: 2, value: ({ index }) => index.id },
   { id: 'name', title: 'Name', width: 130, grow: 3, priority: 4, value: ({ index }) => index.name },
   {
     id: 'through',
     title: 'Published through',
-    width: 136,
+    help: 'With the sessions of its data that follow',
+    width: 176,
     value: ({ state }) => state?.published_through ?? '',
     show: ({ state }) => state && <PublishedThrough state={state} />,
   },

@@ -8,7 +8,7 @@ import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 
 export const useGovernance = () =>
   useResource('governance', (signal) => service.value.call('getGovernance', { signal }));
@@ -18,10 +18,21 @@ type Statement = GovernanceOverview['statements'][number];
 /** Formats the number of entries of a log, which is unknown if the log is unreadable. */
 export const countOrNone = (value: number | null): string => (value === null ? MISSING_TEXT : formatCount(value));
 
-/** Renders the last published date of an index. */
-export function PublishedThrough({ state: { published_through: through, entries } }: { readonly state: Statement }) {
+/** Renders the last published date of an index, and the number of sessions by which it is behind the data. */
+export function PublishedThrough({ state }: { readonly state: Statement }) {
+  const { published_through: through, entries, data_through: end, sessions_behind: behind } = state;
   if (entries === null) return <Badge kind="bad">unreadable</Badge>;
-  return through === null ? <span class="quiet">not published</span> : <>{through}</>;
+  if (through === null) return <span class="quiet">not published</span>;
+  return (
+    <>
+      {through}{' '}
+      {behind !== null && behind > 0 && (
+        <Badge kind="warning" title={`The data end on ${end}, ${countValues(behind, 'session')} later`}>
+          {formatCount(behind)} behind
+        </Badge>
+      )}
+    </>
+  );
 }
 
 /** Renders the published logs, with which the closes of later runs are compared. */
@@ -51,10 +62,12 @@ const COLUMNS: readonly Column<Statement>[] = [
   {
     id: 'through',
     title: 'Published through',
-    width: 136,
+    help: 'With the sessions of its data that follow',
+    width: 176,
     value: (row) => row.published_through,
     show: (row) => <PublishedThrough state={row} />,
   },
+  { id: 'data', title: 'Data through', width: 110, priority: 3, value: (row) => row.data_through },
   createNumericColumn({
     id: 'entries',
     title: 'Entries',

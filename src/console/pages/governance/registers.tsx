@@ -1,7 +1,7 @@
 import type { AuditLog, Judgements, PublishedErrors } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { createNumericColumn } from '../../components/table/columns.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
@@ -11,29 +11,10 @@ import { formatMoment, createMomentFigure } from '../../words/dates.js';
 import { formatCount, countValues, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
 import { AuditChain } from './audit-chain.js';
+import { BySchedule, DECISION_COLUMNS } from './decisions.js';
 import { clientsRegister, proceduresRegister } from './document-registers.js';
 import { PublishedLogs } from './published-logs.js';
 import { collectRows, type Range, type Register } from './register.js';
-
-/** Columns with the time of a decision; narrow tables show only the day. */
-const DECISION_COLUMNS: readonly Column<{ readonly at: string }>[] = [
-  {
-    id: 'at',
-    title: 'Decided',
-    width: 94,
-    value: ({ at }) => at,
-    show: ({ at }) => <span title={formatMoment(at)}>{createMomentFigure(at).value}</span>,
-  },
-  {
-    id: 'time',
-    title: 'Time',
-    width: 84,
-    priority: 5,
-    below: 'nothing',
-    value: ({ at }) => at,
-    show: ({ at }) => createMomentFigure(at).note,
-  },
-];
 
 type PublishedError = PublishedErrors['errors'][number];
 
@@ -69,7 +50,10 @@ const errorsRegister: Register<PublishedError> = {
       {
         term: 'Errors',
         value: formatCount(rows.length),
-        note: `of ${countValues(new Set(rows.map((row) => row.index_id)).size, 'index', 'indices')}`,
+        note:
+          rows.length === 0
+            ? 'in published closes'
+            : `of ${countValues(new Set(rows.map((row) => row.index_id)).size, 'index', 'indices')}`,
       },
       {
         term: 'Restated',
@@ -94,7 +78,7 @@ const errorsRegister: Register<PublishedError> = {
       show: ({ decision }) => <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>,
     },
     { id: 'first', title: 'From', width: 104, priority: 2, value: ({ first }) => first },
-    { id: 'last', title: 'To', width: 104, priority: 5, value: ({ last }) => last },
+    { id: 'last', title: 'To', width: 104, priority: 6, value: ({ last }) => last },
     createNumericColumn({
       id: 'dates',
       title: 'Dates',
@@ -114,9 +98,10 @@ const errorsRegister: Register<PublishedError> = {
     {
       id: 'reason',
       title: 'Reason',
-      width: 120,
-      grow: 4,
-      priority: 6,
+      width: 200,
+      ideal: 430,
+      grow: 8,
+      priority: 3,
       value: ({ reason }) => reason,
       show: ({ reason }) => <span title={reason}>{withoutSize(reason)}</span>,
     },
@@ -207,6 +192,7 @@ const judgementsRegister: Register<Judgement> = {
     ];
   },
   isNewestShown: true,
+  below: (rows) => <BySchedule rows={rows} />,
   columns: [
     ...DECISION_COLUMNS,
     { id: 'author', title: 'Author', width: 76, priority: 3, value: ({ author }) => author },

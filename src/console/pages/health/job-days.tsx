@@ -38,7 +38,7 @@ export function JobDays() {
       <Answered resource={jobs} what="the jobs">
         {({ jobs: all }) => (
           <>
-            <History days={groupByDay(all)} />
+            <History jobs={all} />
             <Table
               label="jobs by day"
               columns={COLUMNS}
@@ -56,37 +56,44 @@ export function JobDays() {
   );
 }
 
-const CHART_DAYS = 30;
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
-/** Draws the jobs of the last 30 days; the table has the same numbers in words. */
-function History({ days }: { readonly days: readonly Day[] }) {
-  const dayByDate = new Map(days.map((day) => [day.date, day]));
-  const dates = Array.from({ length: CHART_DAYS }, (_, k) =>
-    new Date(Date.now() - (CHART_DAYS - 1 - k) * DAY_MS).toISOString().slice(0, 10),
-  );
-  const countTotal = (day: Day | undefined) => (day === undefined ? 0 : day.succeeded + day.failed + day.cancelled);
-  const most = Math.max(...dates.map((date) => countTotal(dayByDate.get(date))));
+/** Spans of the chart: 24 hours if all jobs ended within them, otherwise 30 days. */
+const HOURS = { name: 'hour', bars: 24, ms: HOUR_MS, format: (time: number) => formatMoment(toIso(time)) };
+const DAYS = { name: 'day', bars: 30, ms: DAY_MS, format: (time: number) => toIso(time).slice(0, 10) };
+
+const toIso = (time: number): string => new Date(time).toISOString();
+
+/** Draws the jobs of the last hours or days; the table has the numbers by day. */
+function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  const ended = jobs.flatMap(({ finished_at: at, status }) => (at === null ? [] : [{ time: Date.parse(at), status }]));
+  const { name, bars, ms, format } = ended.every(({ time }) => time > Date.now() - DAY_MS) ? HOURS : DAYS;
+  const last = Math.floor(Date.now() / ms) * ms;
+  const slots = Array.from({ length: bars }, (_, k) => {
+    const from = last - (bars - 1 - k) * ms;
+    const own = ended.filter(({ time }) => time >= from && time < from + ms);
+    return { from, total: own.length, failed: own.filter(({ status }) => status === 'failed').length };
+  });
+  const most = Math.max(...slots.map(({ total }) => total));
   if (most === 0) return null;
   const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / most}%` });
   return (
     <figure class="job-history" aria-hidden="true">
       <div>
-        {dates.map((date) => {
-          const day = dayByDate.get(date);
-          const failed = day?.failed ?? 0;
-          return (
-            <span key={date} title={`${date}: ${countValues(countTotal(day), 'job')}, ${formatCount(failed)} failed`}>
-              <i class="is-failed" style={computeShare(failed)} />
-              <i style={computeShare(countTotal(day) - failed)} />
-            </span>
-          );
-        })}
+        {slots.map(({ from, total, failed }) => (
+          <span key={from} title={`${format(from)}: ${countValues(total, 'job')}, ${formatCount(failed)} failed`}>
+            <i class="is-failed" style={computeShare(failed)} />
+            <i style={computeShare(total - failed)} />
+          </span>
+        ))}
       </div>
       <figcaption>
-        <span>{dates[0]}</span>
-        <span>at most {countValues(most, 'job')} a day</span>
-        <span>{dates.at(-1)}</span>
+        <span>{format(slots[0]!.from)}</span>
+        <span>
+          at most {countValues(most, 'job')} per {name}
+        </span>
+        <span>{format(last)}</span>
       </figcaption>
     </figure>
   );

@@ -3,7 +3,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
-import { Facts } from '../../components/facts.js';
+import { Facts, type Fact } from '../../components/facts.js';
 import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
 import { JsonDocument } from '../../components/json-document.js';
@@ -17,8 +17,10 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatClock, formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
-import { formatPercent } from '../../words/numbers.js';
 import { formatJobAddress, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
+import { labelOf } from '../../words/labels.js';
+import { formatAtMost, formatPercent } from '../../words/numbers.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import './jobs.css';
 
 interface JobPanelProps {
@@ -62,7 +64,7 @@ function Job({ job }: { readonly job: JobStatus }) {
       <Facts
         facts={[
           ['State', <Badge kind={STATUS_KINDS[status]}>{status}</Badge>],
-          ['Description', status === 'failed' ? null : job.message || null],
+          ['Description', status === 'failed' || job.message === 'Done.' ? null : job.message || null],
           ['Submitted', formatMoment(created)],
           ['Started', started && formatMoment(started)],
           ['Ended', finished && formatMoment(finished)],
@@ -74,10 +76,51 @@ function Job({ job }: { readonly job: JobStatus }) {
         ]}
       />
       <Log job={job} />
-      <h3>Request</h3>
-      <JsonDocument label="Request as JSON" value={job.request} />
+      <Request request={job.request as JsonObject} />
     </>
   );
+}
+
+/** Renders the given fields of a request, and the whole request as JSON. */
+function Request({ request }: { readonly request: JsonObject }) {
+  const fields = listGiven(request);
+  return (
+    <section aria-label="Request">
+      <h3>Request</h3>
+      {fields.length > 0 && fields.length <= FIELDS_MAX && <Facts facts={fields} />}
+      <details open={fields.length > FIELDS_MAX}>
+        <summary>JSON</summary>
+        <JsonDocument label="Request as JSON" value={request} />
+      </details>
+    </section>
+  );
+}
+
+/** Maximum number of fields of a request that are shown as a list. */
+const FIELDS_MAX = 12;
+/** Maximum number of characters of a value in the list. */
+const VALUE_MAX = 60;
+
+/** Returns the fields with a value. The fields of an object are in one line. */
+const listGiven = (request: JsonObject): readonly Fact[] =>
+  Object.entries(request).flatMap(([name, value]): readonly Fact[] => {
+    const text = formatGiven(value ?? null);
+    return text === ''
+      ? []
+      : [[labelOf(name), <span title={text}>{text.length > VALUE_MAX ? `${text.slice(0, VALUE_MAX)} …` : text}</span>]];
+  });
+
+/** Formats a JSON value in words, for example `id US-BROAD, kind index`; empty for null. */
+function formatGiven(value: Json): string {
+  if (value === null) return '';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number') return formatAtMost(value, 6);
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return (value as readonly Json[]).map(formatGiven).join(', ');
+  return Object.entries(value as JsonObject)
+    .filter(([, own]) => own !== null && own !== undefined)
+    .map(([name, own]) => `${name.replaceAll('_', ' ')} ${formatGiven(own ?? null)}`)
+    .join(', ');
 }
 
 /** Renders the id with a button that copies it. */

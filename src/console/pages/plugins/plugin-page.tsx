@@ -126,24 +126,26 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
         {renderFields(['name', 'kind'])}
       </div>
       <div class="plugin-parts">
-        <Source edited={edited} isFixed={isFixed} tried={previewed?.preview?.findings ?? []} />
+        <div class="plugin-form">
+          <Source edited={edited} isFixed={isFixed} tried={previewed?.preview?.findings ?? []} />
+          <div>
+            <NamedRows
+              label="Inputs"
+              help="Columns that compute gets by these names."
+              fields={INPUT_FIELDS}
+              {...getMember('inputs')}
+            />
+          </div>
+          <div>
+            <NamedRows
+              label="Parameters"
+              help="A definition sets their values, within the bounds."
+              fields={PARAMETER_FIELDS}
+              {...getMember('parameters')}
+            />
+          </div>
+        </div>
         {!isFixed && <PluginValues previewed={previewed} shown={findings} kind={String(document['kind'])} />}
-        <div>
-          <NamedRows
-            label="Inputs"
-            help="Columns that compute gets by these names."
-            fields={INPUT_FIELDS}
-            {...getMember('inputs')}
-          />
-        </div>
-        <div>
-          <NamedRows
-            label="Parameters"
-            help="A definition sets their values, within the bounds."
-            fields={PARAMETER_FIELDS}
-            {...getMember('parameters')}
-          />
-        </div>
       </div>
       {renderFields(['description'])}
       <p>
@@ -165,6 +167,10 @@ interface SourceProps {
   readonly tried: readonly Finding[];
 }
 
+/** Minimum and maximum number of visible lines of the editor. */
+const LINES_MIN = 8;
+const LINES_MAX = 20;
+
 /** Renders the source editor, with errors of the sandbox marked at their lines. */
 function Source({ edited, isFixed, tried }: SourceProps) {
   const { document, findings, set } = edited;
@@ -183,7 +189,7 @@ function Source({ edited, isFixed, tried }: SourceProps) {
       </span>
       <ScriptEditor
         label="Source"
-        lines={20}
+        lines={Math.min(LINES_MAX, Math.max(LINES_MIN, String(document['source'] ?? '').split('\n').length + 2))}
         isReadOnly={isFixed}
         value={String(document['source'] ?? '')}
         marks={marked.map(({ message }) => ({ line: parseLine(message), message }))}

@@ -11,8 +11,9 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatMessage } from '../../words/findings.js';
-import { formatCount, countValues, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatCount, countValues, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { createNumberWriter } from '../sql/columns.js';
 
 type Request = Operations['previewPlugin']['request']['body'];
 type Value = PluginPreview['values'][number];
@@ -44,25 +45,33 @@ export function usePreview(document: JsonObject, isAllowed: boolean): PreviewSta
 
 interface PluginValuesProps {
   readonly previewed: PreviewState | null;
+  /** Maximum height of the table in pixels. */
+  readonly height?: number;
   /** Findings that are already shown on the page. */
   readonly shown: readonly Finding[];
   readonly kind: string;
 }
 
 /** Renders the values of a plug-in on the latest session of the served store. */
-export function PluginValues({ previewed, shown, kind }: PluginValuesProps) {
+export function PluginValues({ previewed, shown, kind, height = 420 }: PluginValuesProps) {
   return (
     <section class="plugin-values" aria-label="Values">
       <header>
         <h2>Values</h2>
         {previewed?.preview?.as_of != null && <span class="quiet">on {previewed.preview.as_of}</span>}
       </header>
-      {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} {...{ shown, kind }} />}
+      {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} {...{ shown, kind, height }} />}
     </section>
   );
 }
 
-function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginValuesProps, 'shown' | 'kind'>) {
+function Answer({
+  preview,
+  trouble,
+  shown,
+  kind,
+  height = 0,
+}: PreviewState & Pick<PluginValuesProps, 'shown' | 'kind' | 'height'>) {
   const facts = useNames(preview?.values.map(({ identifier }) => identifier) ?? [], preview?.as_of ?? undefined);
   // Findings about the shape of a draft are shown at its fields.
   if (preview === null)
@@ -88,6 +97,7 @@ function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginVal
   return (
     <>
       <Facts facts={createFacts(kind, values, { valued, securities })} />
+      {kind !== 'selection' && <Spread values={values} />}
       <Table
         label="values of the plug-in"
         columns={createColumns(kind, { values, facts })}
@@ -95,7 +105,7 @@ function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginVal
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => formatSecurityAddress(identifier)}
         searchIn={({ identifier }) => labelWithName(identifier, facts)}
-        height={360}
+        height={height}
         empty="No security has a value."
       />
       {valued > values.length && (
@@ -124,8 +134,18 @@ function createFacts(kind: string, values: readonly Value[], { valued, securitie
   if (values.length === 0) return [covered];
   const [largest, smallest] = [values[0]!.value, values.at(-1)!.value]; // values are sorted in descending order
   const median = values[Math.floor(values.length / 2)]!.value;
-  return [covered, ['Smallest, median, largest', [smallest, median, largest].map(formatFigure).join(', ')] as const];
+  const write = createValueWriter(values);
+  return [covered, ['Smallest, median, largest', [smallest, median, largest].map(write).join(', ')] as const];
 }
+
+/** Returns the formatter of all values, which have the same number of decimals. */
+const createValueWriter = (values: readonly Value[]): ((value: number | null) => string) => {
+  const write = createNumberWriter(
+    'value',
+    values.map(({ value }) => value),
+  );
+  return (value) => (value === null ? MISSING_TEXT : write(value));
+};
 
 interface Named {
   readonly values: readonly Value[];
@@ -139,7 +159,7 @@ function createColumns(kind: string, { values, facts }: Named): readonly Column<
     title: 'Value',
     width: 110,
     of: (row) => row.value,
-    write: formatFigure,
+    write: createValueWriter(values),
   });
   if (kind === 'selection')
     return [
@@ -165,4 +185,40 @@ function createColumns(kind: string, { values, facts }: Named): readonly Column<
     write: (share) => formatPercent(share, 3),
   });
   return [security, value, weight];
+}
+
+/** Number of bars of the distribution, and minimum number of values. */
+const BARS = 24;
+const SPREAD_MIN = 8;
+/** Share of the values on each side that the distribution leaves out. */
+const TAIL = 0.02;
+
+/** Draws the distribution of the values, without the smallest and largest 2 %. The table has the values in words. */
+function Spread({ values }: { readonly values: readonly Value[] }) {
+  const cut = Math.floor(values.length * TAIL);
+  const inner = values.slice(cut, values.length - cut).map(({ value }) => value); // values are sorted
+  const [most, least] = [inner[0], inner.at(-1)];
+  if (most === undefined || least === undefined || inner.length < SPREAD_MIN || most === least) return null;
+  const counts = Array.from({ length: BARS }, () => 0);
+  for (const value of inner) counts[Math.min(BARS - 1, Math.floor(((value - least) / (most - least)) * BARS))]!++;
+  const highest = Math.max(...counts);
+  const write = createValueWriter(values);
+  return (
+    <figure class="plugin-spread" aria-hidden="true">
+      <div>
+        {counts.map((count, k) => (
+          <span
+            key={k}
+            style={{ height: `${(100 * count) / highest}%` }}
+            title={countValues(count, 'security', 'securities')}
+          />
+        ))}
+      </div>
+      <figcaption class="quiet">
+        <span>{write(least)}</span>
+        <span>securities by value, without 2 % at each end</span>
+        <span>{write(most)}</span>
+      </figcaption>
+    </figure>
+  );
 }

@@ -1,4 +1,4 @@
-import type { ListedPlugin } from '#clients/typescript/divisor.js';
+import type { Finding, ListedPlugin } from '#clients/typescript/divisor.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Facts } from '../../components/facts.js';
@@ -16,7 +16,10 @@ import { service } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { PluginValues, usePreview } from './plugin-values.js';
 import '../../components/json-document.css';
+import './plugins.css';
 
 /** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
 export function PluginsPage() {
@@ -87,28 +90,42 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   const { plugin_id: id, description, inputs, parameters, used_by: ids, source } = newest;
   return (
     <Section title={`Saved last: ${newest.name}`} aside={<a href={formatPluginAddress(id)}>Open {id}</a>}>
-      <div class="side-by-side">
-        <Facts
-          facts={[
-            ['Description', description],
-            ...Object.entries(inputs).map(
-              ([name, { expression, sessions }]) =>
-                [`Input ${name}`, `${expression}, ${countValues(sessions, 'session')}`] as const,
-            ),
-            ...Object.entries(parameters).map(
-              ([name, { default: value, help }]) =>
-                [`Parameter ${name}`, [String(value), help].filter(Boolean).join('. ')] as const,
-            ),
-            ['Used by', ids.length === 0 ? 'no index' : ids.map((index) => <IndexLink key={index} id={index} />)],
-          ]}
-        />
-        <pre class="json-document" tabIndex={0} aria-label={`Source of ${id}`} role="group">
-          {source}
-        </pre>
+      <div class="plugin-newest">
+        <div>
+          <Facts
+            facts={[
+              ['Description', description],
+              ...Object.entries(inputs).map(
+                ([name, { expression, sessions }]) =>
+                  [`Input ${name}`, `${expression}, ${countValues(sessions, 'session')}`] as const,
+              ),
+              ...Object.entries(parameters).map(
+                ([name, { default: value, help }]) =>
+                  [`Parameter ${name}`, [String(value), help].filter(Boolean).join('. ')] as const,
+              ),
+              ['Used by', ids.length === 0 ? 'no index' : ids.map((index) => <IndexLink key={index} id={index} />)],
+            ]}
+          />
+          <pre class="json-document" tabIndex={0} aria-label={`Source of ${id}`} role="group">
+            {source}
+          </pre>
+        </div>
+        {may('admin') && <Previewed plugin={newest} />}
       </div>
     </Section>
   );
 }
+
+/** Renders the values of a stored plug-in on the latest session. */
+function Previewed({ plugin }: { readonly plugin: ListedPlugin }) {
+  const { plugin_id: _id, sha256: _hash, updated_at: _at, used_by: _users, ...document } = plugin;
+  const previewed = usePreview(document as unknown as JsonObject, true); // a stored plug-in is plain JSON
+  return <PluginValues previewed={previewed} shown={NO_FINDINGS} kind={plugin.kind} height={VALUES_HEIGHT} />;
+}
+
+const NO_FINDINGS: readonly Finding[] = [];
+/** Maximum height of the list of values in pixels, for six rows. */
+const VALUES_HEIGHT = 228;
 
 const IndexLink = ({ id }: { readonly id: string }) => <a href={formatIndexAddress(id)}> {id} </a>;
 
@@ -177,6 +194,17 @@ const COLUMNS: readonly Column<ListedPlugin>[] = [
       Object.entries(inputs)
         .map(([name, { sessions }]) => `${name}, ${countValues(sessions, 'session')}`)
         .join('; '),
+    show: ({ inputs }) => (
+      <span
+        title={Object.entries(inputs)
+          .map(([name, { expression }]) => `${name}: ${expression}`)
+          .join('\n')}
+      >
+        {Object.entries(inputs)
+          .map(([name, { sessions }]) => (sessions === 1 ? name : `${name}, ${countValues(sessions, 'session')}`))
+          .join('; ')}
+      </span>
+    ),
   },
   {
     id: 'parameters',

@@ -9,12 +9,21 @@ const WIDTH = 100;
 /** Height of a text line in the outline. */
 const LINE_HEIGHT = 7;
 
+interface PageOutlineProps {
+  readonly blocks: readonly JsonObject[];
+  readonly size: string;
+  readonly orientation: string;
+}
+
 /** Renders the blocks of a template as they are placed on the page. Blocks of half width are side by side. */
-export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonObject[]; readonly size: string }) {
+export function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
   return (
     <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
-      <p class="quiet">Outline, {size}. The preview has its figures.</p>
-      <ol>
+      <p class="quiet">
+        Outline, {size}, {orientation}. The preview has its figures.
+      </p>
+      <ol class="template-sheet" data-paper={`${size} ${orientation}`}>
+        {blocks.length === 0 && <li class="is-full">An empty page. Each block appears here in its place.</li>}
         {blocks.map((block, at) => (
           <li key={at} class={block['width'] === 'half' ? '' : 'is-full'}>
             <span>

@@ -1,4 +1,4 @@
-import type { JobStatus, ReportTemplateCollection, ReportTemplateDocument } from '#clients/typescript/divisor.js';
+import type { JobStatus, RenderResult, ReportTemplateCollection } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
@@ -9,16 +9,17 @@ import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { formatAddress, getParameter, setParameters, addQuery } from '../../state/location.js';
+import { getParameter, setParameters, addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
-import { countValues } from '../../words/numbers.js';
+import { BuiltInTemplate, formatContents, formatExtent } from './built-in-template.js';
 import { Covers } from './covers.js';
 import { Render } from './render.js';
+import { ReportStates } from './report-states.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
 
@@ -40,7 +41,7 @@ export function ReportsPage() {
             {may('run') && <NewReport templates={all} />}
             {open !== null && <Render key={open} ident={open} />}
             <Answered resource={renders} what="the reports">
-              {({ jobs }) => <Renders jobs={jobs} open={open} />}
+              {({ jobs }) => <Renders jobs={jobs} open={open} template={all.built_in[0]} />}
             </Answered>
             <Templates templates={all} />
           </>
@@ -158,21 +159,40 @@ function RunReports({ index, run }: { readonly index: string; readonly run: stri
   );
 }
 
-/** Renders the reports that are not finished, and then the finished ones. */
-function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly open: string | null }) {
+interface RendersProps {
+  readonly jobs: readonly JobStatus[];
+  readonly open: string | null;
+  /** Template of new reports. */
+  readonly template: string | undefined;
+}
+
+/** Renders the state of the reports of each index, the reports that are not finished, and then the finished ones. */
+function Renders({ jobs, open, template }: RendersProps) {
   const renders = useResource('renders', (signal) =>
     service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
   );
   const unfinished = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
   const finished = renders.data?.renders ?? [];
-  if (unfinished.length === 0 && renders.data !== undefined && finished.length === 0)
-    return (
-      <Section title="Rendered">
-        <p class="quiet">No report yet. Choose a template and an index above; each report is kept here as a PDF.</p>
-      </Section>
-    );
   return (
-    <Section title="Rendered" aside={renders.data && countValues(renders.data.total, 'report')}>
+    <>
+      {renders.data !== undefined && <ReportStates renders={finished} total={renders.data.total} template={template} />}
+      {(renders.data !== undefined || unfinished.length > 0) && (
+        <Finished unfinished={unfinished} finished={finished} open={open} />
+      )}
+    </>
+  );
+}
+
+interface FinishedProps extends Pick<RendersProps, 'open'> {
+  readonly unfinished: readonly JobStatus[];
+  readonly finished: readonly RenderResult[];
+}
+
+function Finished({ unfinished, finished, open }: FinishedProps) {
+  if (unfinished.length + finished.length === 0)
+    return <p class="quiet">No report yet. Choose a template and an index above; each report is kept here as a PDF.</p>;
+  return (
+    <Section title="Rendered" aside="the newest first">
       {unfinished.length > 0 && (
         <JobTable
           jobs={unfinished}
@@ -202,7 +222,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
     >
       <ul class="templates-made">
         {builtIn.map((id) => (
-          <BuiltIn key={id} id={id} />
+          <BuiltInTemplate key={id} id={id} index={getParameter('index')} />
         ))}
         {templates.map(({ template_id: id, name, blocks, page }) => (
           <li key={id}>
@@ -219,44 +239,5 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
         ))}
       </ul>
     </Section>
-  );
-}
-
-/** Formats the size of a template, for example `13 blocks, A4 portrait`. */
-const formatExtent = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
-  `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
-
-/** Formats the titles of the first blocks, for example `Performance, Largest constituents, ...`. */
-const formatContents = ({ blocks }: Pick<ReportTemplateDocument, 'blocks'>): string =>
-  blocks
-    .flatMap((block) => ('title' in block && typeof block.title === 'string' && block.title !== '' ? block.title : []))
-    .slice(0, TITLES_SHOWN)
-    .join(', ');
-
-const TITLES_SHOWN = 4;
-
-/** Renders a built-in template, which can be copied to a new template. */
-function BuiltIn({ id }: { readonly id: string }) {
-  const template = useResource(
-    `built-in template ${id}`,
-    (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),
-    { follows: false },
-  );
-  return (
-    <li>
-      <a href={formatAddress('/console/reports/templates/new', { from: id, index: getParameter('index') })}>
-        <Thumbnail blocks={template.data?.blocks ?? []} page={template.data?.page} />
-        <span>
-          <strong>{id}</strong>
-          {template.data !== undefined && (
-            <>
-              <span class="quiet">{template.data.name}, built in</span>
-              <span class="quiet">{formatExtent(template.data)}</span>
-              <span class="quiet template-blocks">{formatContents(template.data)}</span>
-            </>
-          )}
-        </span>
-      </a>
-    </li>
   );
 }

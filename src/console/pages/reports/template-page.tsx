@@ -3,7 +3,6 @@ import { ActionButton } from '../../components/action-button.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { ReadOnly } from '../../components/form/read-only.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { LinkCards } from '../../components/link-cards.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
@@ -14,9 +13,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatTemplateAddress } from '../../words/addresses.js';
 import { formatJobId } from '../../words/jobs.js';
-import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { BlockList } from './block-list.js';
+import { BuiltInTemplate } from './built-in-template.js';
 import { PageOutline } from './page-outline.js';
 import { Render } from './render.js';
 import '../data/data.css';
@@ -58,7 +57,7 @@ export function TemplatePage({ params }: PageProps) {
                 </ReadOnly>
               </div>
               {render === null ? (
-                <PageOutline blocks={listBlocks(edited.document)} size={formatSize(edited.document)} />
+                <PageOutline blocks={listBlocks(edited.document)} {...getPaper(edited.document)} />
               ) : (
                 <aside class="designer-live" aria-label="Preview">
                   <a href={addQuery({ render: null })}>Show the outline</a>
@@ -76,10 +75,10 @@ export function TemplatePage({ params }: PageProps) {
 const listBlocks = ({ blocks }: JsonObject): readonly JsonObject[] =>
   Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : [];
 
-/** Formats the page format, for example `A4, portrait`. */
-function formatSize({ page }: JsonObject): string {
+/** Returns the page format of a template. Default: A4, portrait. */
+function getPaper({ page }: JsonObject): { readonly size: string; readonly orientation: string } {
   const { size, orientation } = isObject(page) ? page : {};
-  return `${String(size ?? 'A4')}, ${String(orientation ?? 'portrait')}`;
+  return { size: String(size ?? 'A4'), orientation: String(orientation ?? 'portrait') };
 }
 
 /** The service validates the document. */
@@ -122,15 +121,6 @@ function Preview({ edited }: { readonly edited: EditedDocument }) {
   return <ActionButton act={render}>Save and preview</ActionButton>;
 }
 
-/**
- * Formats the id of a built-in template: `Factsheet, A4` for FACTSHEET-A4, and `Factsheet, Letter` for
- * FACTSHEET-LETTER.
- */
-function formatTitle(id: string): string {
-  const [name = id, ...size] = id.split('-');
-  return [name, ...size].map((part) => labelOf(part.toLowerCase())).join(', ');
-}
-
 /** Renders the built-in templates from which a new template can be started. */
 function Beginnings() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
@@ -140,15 +130,11 @@ function Beginnings() {
       {({ built_in: ids }) => (
         <>
           <p class="quiet">Begin with the blocks of a built-in template, or add the first block below.</p>
-          <LinkCards
-            label="Built-in templates"
-            cards={ids.map((id) => ({
-              icon: 'reports',
-              title: formatTitle(id),
-              text: 'Its blocks, for the run of an index.',
-              address: formatAddress('/console/reports/templates/new', { from: id, index }),
-            }))}
-          />
+          <ul class="templates-made" aria-label="Built-in templates">
+            {ids.map((id) => (
+              <BuiltInTemplate key={id} id={id} index={index} />
+            ))}
+          </ul>
         </>
       )}
     </Answered>

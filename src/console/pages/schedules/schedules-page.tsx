@@ -139,7 +139,7 @@ function Sums({ rows }: { readonly rows: readonly Overview[] }) {
           term: 'Blocked days',
           value: formatCount(blocked),
           kind: blocked > 0 ? 'down' : '',
-          note: blocked > 0 ? 'need a decision' : `of the last ${EXAMINED_DAYS}`,
+          note: blocked === 0 ? `of the last ${EXAMINED_DAYS}` : blocked === 1 ? 'needs a decision' : 'need a decision',
         },
         { term: 'Held back days', value: formatCount(countOf('held back')), note: 'wait for an earlier day' },
         {
@@ -218,12 +218,13 @@ const COLUMNS: readonly Column<Overview>[] = [
     id: 'name',
     title: 'Schedule',
     width: 150,
-    grow: 1,
+    ideal: 230,
+    grow: 3,
     value: ({ schedule }) => schedule.name,
     show: ({ schedule: { name, schedule_id: id } }) => (
-      <>
+      <span title={`${name}, ${id}`}>
         <strong>{name}</strong> {name.toLowerCase() !== id.toLowerCase() && <span class="quiet">{id}</span>}
-      </>
+      </span>
     ),
   },
   {
@@ -282,7 +283,7 @@ const COLUMNS: readonly Column<Overview>[] = [
     id: 'of',
     title: 'Steps',
     width: 150,
-    grow: 12,
+    grow: 4,
     priority: 6,
     value: ({ schedule: { steps } }) => steps.map(({ type }) => stepWords(type)).join(' → '),
     show: ({ schedule: { steps } }) => {

@@ -1,5 +1,6 @@
 import type { SqlResult } from '#clients/typescript/divisor.js';
 import { useMemo, useState } from 'preact/hooks';
+import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
 import { Facts } from '../../components/facts.js';
@@ -12,7 +13,7 @@ import { saveFile } from '../../state/files.js';
 import { service } from '../../state/service.js';
 import { formatDuration } from '../../words/dates.js';
 import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
-import { createResultColumns, type Row } from './columns.js';
+import { createNumberWriter, createResultColumns, type Row } from './columns.js';
 import type { AnsweredQuery } from './sql-page.js';
 
 /** Renders the rows of a query result, and a chart of its numbers by date. Each row opens to its full values. */
@@ -92,7 +93,7 @@ function Save({ query }: { readonly query: string }) {
 const LINES_MAX = 6;
 const POINTS_MIN = 3;
 
-/** Renders the numeric columns by date. Renders nothing if a date occurs more than once. */
+/** Renders the numeric columns by date, or bars of the first numeric column if a date occurs more than once. */
 function ResultChart({ result: { columns, data } }: { readonly result: SqlResult }) {
   const datePosition = columns.findIndex(({ type }) => type === 'date');
   const drawn = useMemo(() => {
@@ -108,6 +109,33 @@ function ResultChart({ result: { columns, data } }: { readonly result: SqlResult
     };
   }, [data]);
   const areOnce = new Set(drawn.dates).size === drawn.dates.length;
-  if (datePosition < 0 || !areOnce || drawn.dates.length < POINTS_MIN || drawn.lines.length === 0) return null;
+  if (drawn.dates.length === 0) return null;
+  if (datePosition < 0 || !areOnce || drawn.dates.length < POINTS_MIN || drawn.lines.length === 0)
+    return <ResultBars columns={columns} data={data} />;
   return <Chart label="Numbers of the result by date" dates={drawn.dates} lines={drawn.lines} height={220} />;
+}
+
+/** Maximum number of bars. */
+const BARS_MAX = 24;
+
+/** Renders a bar per row with the first number, if the texts of the first column differ. */
+function ResultBars({ columns, data }: Pick<SqlResult, 'columns' | 'data'>) {
+  const at = columns.findIndex(({ type }) => type === 'number');
+  const labels = data.map(([label]) => String(label));
+  const isNamed = columns[0]?.type === 'text' && new Set(labels).size === labels.length;
+  if (at < 0 || !isNamed || labels.length < 2 || labels.length > BARS_MAX) return null;
+  const bars = data.flatMap((row, k) => (typeof row[at] === 'number' ? [{ label: labels[k]!, value: row[at] }] : []));
+  const { name } = columns[at]!; // the column was found
+  const write = createNumberWriter(
+    name,
+    bars.map(({ value }) => value),
+  );
+  return (
+    <figure class="sql-bars">
+      <figcaption class="quiet">
+        {name} by {columns[0]?.name}
+      </figcaption>
+      <Bars label={`${name} by ${columns[0]?.name}`} bars={bars} isPlain format={write} />
+    </figure>
+  );
 }

@@ -65,11 +65,21 @@ const formatTime = (text: string): string => {
   return formatMoment(/Z|[+-]\d\d:\d\d$/.test(iso) ? iso : `${iso}Z`);
 };
 
-function createNumberWriter(name: string, numbers: readonly number[]): (value: number) => string {
+/** Returns the formatter of the numbers of a column, which have the same number of decimals. */
+export function createNumberWriter(name: string, numbers: readonly number[]): (value: number) => string {
   if (numbers.every((value) => Number.isInteger(value)))
     return /year|month/i.test(name) ? (value) => String(value) : (value) => formatCount(value);
   const largest = Math.max(...numbers.map(Math.abs));
   if (largest >= 1e15 || largest < 1e-4) return (value) => formatFigure(value);
-  const digits = largest >= 1000 ? 2 : largest >= 1 ? 4 : 6;
+  const digits = Math.min(
+    largest >= 1000 ? 2 : largest >= 1 ? 4 : 6,
+    Math.max(DIGITS_MIN, ...numbers.map(countDecimals)),
+  );
   return (value) => (Number.isInteger(value) && value === 0 ? '0' : formatDecimal(value, digits));
 }
+
+/** Minimum number of decimals of numbers that are not whole. */
+const DIGITS_MIN = 2;
+
+/** Returns the number of decimals of the shortest decimal number that equals a number. */
+const countDecimals = (value: number): number => /\.(\d+)$/.exec(String(value))?.[1]?.length ?? 0;

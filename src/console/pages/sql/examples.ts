@@ -1,13 +1,13 @@
 /** Example queries, which return rows on any service with a stored run. */
 export const EXAMPLES: readonly { readonly title: string; readonly query: string }[] = [
   {
-    title: 'Indices and their runs',
-    query: 'SELECT index_id, name, start, "end", run_at, store_id\nFROM runs\nORDER BY index_id',
-  },
-  {
     title: 'Return by index',
     query:
       'SELECT index_id, round(100 * (arg_max(level, date) / arg_min(level, date) - 1), 2) AS return_in_percent,\n  min(date) AS first, max(date) AS last\nFROM levels\nGROUP BY index_id\nORDER BY return_in_percent DESC',
+  },
+  {
+    title: 'Indices and their runs',
+    query: 'SELECT index_id, name, start, "end", run_at, store_id\nFROM runs\nORDER BY index_id',
   },
   {
     title: 'Latest levels',

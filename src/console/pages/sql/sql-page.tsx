@@ -2,13 +2,14 @@ import type { SqlResult } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
+import type { SqlTables } from '../../components/code/sql-editor.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
+import { useResource, type Resource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { Answer } from './answer.js';
 import { EXAMPLES } from './examples.js';
@@ -58,7 +59,7 @@ export function SqlPage() {
           <SqlEditor
             label="Query"
             value={query}
-            lines={8}
+            lines={7}
             tables={views.data ?? NO_TABLES}
             marks={marks}
             onChange={setQuery}
@@ -81,20 +82,32 @@ export function SqlPage() {
               onAdd={(title) => choose(EXAMPLES.find((example) => example.title === title)?.query ?? query)}
             />
             <PastQueries onChoose={choose} />
-            <span class="quiet">Ctrl Enter runs the query; Ctrl Space completes names.</span>
+            <span class="quiet sql-keys">Ctrl Enter runs the query; Ctrl Space completes names.</span>
           </div>
         </div>
-        <Section title="Views">
-          <Views views={views} onChoose={(view) => choose(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
-        </Section>
+        <div class="sql-answer">
+          {trouble !== null && isSent && <Problem trouble={addSentence(trouble)} />}
+          {isRunning && <Wait what="the result" />}
+          {result !== null && <Answer {...result} />}
+          {!isSent && <Beginnings onChoose={choose} />}
+        </div>
+        <ViewsSection views={views} onChoose={choose} />
       </div>
-      {trouble !== null && isSent && <Problem trouble={addSentence(trouble)} />}
-      {isRunning && <Wait what="the result" />}
-      {result !== null && <Answer {...result} />}
-      {!isSent && <Beginnings onChoose={choose} />}
     </Page>
   );
 }
+
+interface ViewsSectionProps {
+  readonly views: Resource<SqlTables>;
+  readonly onChoose: (query: string) => void;
+}
+
+/** Renders the views. A view is queried by a click. */
+const ViewsSection = ({ views, onChoose }: ViewsSectionProps) => (
+  <Section title="Views">
+    <Views views={views} onChoose={(view) => onChoose(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
+  </Section>
+);
 
 /** Renders example queries, before the user sends one. */
 const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }) => (

@@ -70,19 +70,19 @@ export function createCheckpoint(run: Run): RunCheckpoint {
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
-  const ended = reached.map((compositions): SimulatedIndex & Pick<Compositions, 'overlay'> => ({
+  const endedIndices = reached.map((compositions): SimulatedIndex & Pick<Compositions, 'overlay'> => ({
     ...compositions,
     to: findLastAtMost(compositions.sm.sessions, day),
   }));
-  const known = ended.filter(({ overlay }) => overlay === undefined);
+  const plainIndices = endedIndices.filter(({ overlay }) => overlay === undefined);
   return {
     format: CHECKPOINT_FORMAT,
     day,
-    since: findEarliestSession(known),
+    since: findEarliestSession(plainIndices),
     staleSessions: readDefaultStaleSessions(index.compositions.sm.market),
     from: portfolio.from,
     marks: listMarks(
-      ended,
+      endedIndices,
       indices.flatMap(({ compositions }) => listSimulatedIndices(compositions)),
     ),
     index: toStoredIndex(index.book),
@@ -92,7 +92,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
-    recent: listRecentIndices(known),
+    recent: listRecentIndices(plainIndices),
   };
 }
 

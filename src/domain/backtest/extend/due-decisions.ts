@@ -55,8 +55,11 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const holds = listHoldingsLookBack(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
-        const own = { code: document.calendar, lookBack: computeLookBack({ document: reviewed, sessions, decision }) };
-        return [own, ...holds];
+        const ownLook = {
+          code: document.calendar,
+          lookBack: computeLookBack({ document: reviewed, sessions, decision }),
+        };
+        return [ownLook, ...holds];
       }
       if (!isDerivedDocument(document)) return [];
       const { source_index_id: parentId } = document.derivation;
@@ -138,10 +141,10 @@ export function composeWithinLookBack<T>(
       }),
     );
   };
-  const seen = selectMarketInLookBack(input, { marked, looks });
-  if (seen !== null) {
+  const lookBackMarket = selectMarketInLookBack(input, { marked, looks });
+  if (lookBackMarket !== null) {
     try {
-      return runOn(seen.market, seen.aligned);
+      return runOn(lookBackMarket.market, lookBackMarket.aligned);
     } catch (thrown) {
       if (!(thrown instanceof BeforeMarket)) throw thrown;
     }

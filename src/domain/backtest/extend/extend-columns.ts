@@ -43,15 +43,15 @@ const FILES_MAX = 128;
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): ExtendedColumns {
   const { header } = stored;
-  const { begun: earlierNames = [], joined: known = [] } = header;
-  const stays = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
-  const files = fileNames.slice(0, earlierNames.length + (stays ? 1 : 0));
+  const { begun: earlierNames = [], joined: earlierJoined = [] } = header;
+  const staysWhole = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
+  const files = fileNames.slice(0, earlierNames.length + (staysWhole ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
-  const extended: ExtendedFile = { stored, stays, earlier: files.length, width: added.names.length };
+  const extended: ExtendedFile = { stored, stays: staysWhole, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
   const { identifiers } = added.continuation.index.sm;
   const joined = [
-    ...known,
+    ...earlierJoined,
     ...Array.from(added.joined, (column): AddedSecurity => ({
       name: identifiers[column]!,
       file: files.length,
@@ -140,9 +140,9 @@ function sumLengths(parts: readonly Numbers[]): number {
 
 function writeBlock(columns: ColumnsWriter, { name, type, parts }: ExtendedBlock): void {
   const block = columns[type](name);
-  let at = 0;
+  let offset = 0;
   for (const part of parts) {
-    block.set(part, at);
-    at += part.length;
+    block.set(part, offset);
+    offset += part.length;
   }
 }

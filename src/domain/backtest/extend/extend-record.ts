@@ -54,13 +54,13 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   };
   const plain = JSON_FIELDS.extend(before.plain, source, into);
   const rest = ARRAY_FIELDS.extend(before.rest, source, into);
-  const shown = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, into);
+  const extended = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, into);
   for (const array of pools.added.f64) assertFinite(array);
   const benchmark = readMember(rest, 'benchmark');
   const encoder = new TextEncoder();
   return {
     description: encoder.encode(JSON.stringify({ identifiers, plain, rest } satisfies Description)),
-    rebalances: encoder.encode(JSON.stringify(shown)),
+    rebalances: encoder.encode(JSON.stringify(extended)),
     added: pools.added,
     benchmark: benchmark === null ? null : readLevels(benchmark, into),
   };
@@ -82,10 +82,10 @@ function readLevels(book: unknown, { pools }: RecordExtension): DatedSeries {
 
 function createRecordExtension(
   stored: StoredNumbers,
-  { identifiers: known }: Description,
+  { identifiers: storedIdentifiers }: Description,
   market: readonly string[],
 ): RecordExtension {
-  const identifiers = [...known];
+  const identifiers = [...storedIdentifiers];
   const placeOf = new Map(identifiers.map((identifier, place) => [identifier, place]));
   const findPositionOfColumn = (column: number): number => {
     const identifier = market[column]!;
@@ -94,7 +94,7 @@ function createRecordExtension(
     return place;
   };
   const pools = openPools(stored);
-  const placed = new Map<Numbers, ReturnType<typeof pools.add>>();
+  const placeByArray = new Map<Numbers, ReturnType<typeof pools.add>>();
   const findPositions = (columns: ArrayLike<number>): Int32Array => Int32Array.from(columns, findPositionOfColumn);
   return {
     stored,
@@ -103,8 +103,8 @@ function createRecordExtension(
     positions: findPositions,
     isOfPortfolio: () => false,
     place(array, isPositions) {
-      let place = placed.get(array);
-      if (!place) placed.set(array, (place = pools.add(isPositions ? findPositions(array) : array)));
+      let place = placeByArray.get(array);
+      if (!place) placeByArray.set(array, (place = pools.add(isPositions ? findPositions(array) : array)));
       return place;
     },
   };

@@ -73,7 +73,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const levelAtStart = stored.f64('indexLevel')[checkpoint.from - checkpoint.index.first]!;
   const continuation = resumeRun({ ...input, levelAtStart });
   const { index, portfolio } = continuation;
-  const held = listHeldColumns(stored, continuation);
+  const heldColumns = listHeldColumns(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // views of a strategy show the holdings of the strategy
   report(0.5, 'measuring');
   const series = joinRunSeries(input, continuation);
@@ -100,7 +100,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     fileNames: input.fileNames,
     ...(input.datesMax === undefined ? {} : { datesMax: input.datesMax }),
     added: {
-      ...held,
+      ...heldColumns,
       ...series,
       plan,
       continuation,
@@ -112,7 +112,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       hasIndexWeights: stored.header.has_index_weights,
       rates: createForeignRates(
         createExchangeRates(index.sm, readSecurityCurrency(continuation.portfolio, index.document)),
-        held.names,
+        heldColumns.names,
       ),
       actionsOf: input.actionsOf,
     },
@@ -182,10 +182,10 @@ function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }
 }
 
 function joinParts(before: Float64Array, added: Float64Array): Float64Array {
-  const whole = new Float64Array(before.length + added.length);
-  whole.set(before);
-  whole.set(added, before.length);
-  return whole;
+  const joined = new Float64Array(before.length + added.length);
+  joined.set(before);
+  joined.set(added, before.length);
+  return joined;
 }
 
 function joinDays(before: Int32Array, added: Int32Array): Int32Array {

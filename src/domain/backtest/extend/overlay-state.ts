@@ -32,8 +32,8 @@ export interface StoredLayer {
   readonly of: StoredBook | StoredOverlay;
 }
 
-export function isStoredOverlay(of: StoredBook | StoredOverlay): of is StoredOverlay {
-  return 'beneath' in of;
+export function isStoredOverlay(layer: StoredBook | StoredOverlay): layer is StoredOverlay {
+  return 'beneath' in layer;
 }
 
 /** Returns the stored form of the book of an index or of an overlay. */
@@ -116,8 +116,8 @@ export function appendShares(
 
 /** Joins the growth of an underlying index over the stored and the new sessions. */
 export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
-  const whole = new Float64Array(gross.length + book.gross.length - 1);
-  whole.set(gross);
-  whole.set(book.gross.subarray(1), gross.length);
-  return whole;
+  const joined = new Float64Array(gross.length + book.gross.length - 1);
+  joined.set(gross);
+  joined.set(book.gross.subarray(1), gross.length);
+  return joined;
 }

@@ -20,7 +20,10 @@ export function createRemains(
   const beneath = decisionsBeneath && appendDecisions(decisionsBeneath, index);
   const added = groupFindings({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
   const groups = Object.fromEntries(
-    Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
+    Object.entries(findings).map(([group, storedFindings]) => [
+      group,
+      [...storedFindings, ...added[group as keyof FindingGroups]],
+    ]),
   );
   return {
     ...listVariantEnds(checkpoint, variants),
@@ -38,13 +41,13 @@ export function createRemains(
 
 /** Appends the findings of new decisions on underlying indices, by index: findings of the stored run first. */
 function appendDecisions(
-  known: readonly (readonly Finding[])[],
+  storedFindings: readonly (readonly Finding[])[],
   index: IndexContinuation,
 ): readonly (readonly Finding[])[] {
   const collectFindings = (indexContinuation: IndexContinuation): (readonly Finding[])[] =>
     indexContinuation.beneath?.flatMap(collectFindings) ?? [indexContinuation.findings];
-  const own = collectFindings(index);
-  return known.map((findings, k) => [...findings, ...own[k]!]);
+  const addedFindings = collectFindings(index);
+  return storedFindings.map((findings, k) => [...findings, ...addedFindings[k]!]);
 }
 
 type VariantEnds = Pick<RunEndState, 'variants' | 'overlays'>;

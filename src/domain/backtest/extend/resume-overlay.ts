@@ -110,7 +110,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const books = beneath.map(({ book, sm: sessionMarket }) =>
     sessionMarket === sm ? book : alignBook(book, sm, { from, to }),
   );
-  const grown = stored.beneath.map((layer: StoredLayer, k) => ({
+  const extendedLayers = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
     gross: joinGross(layer, books[k]!),
   }));
@@ -120,7 +120,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   // All return variants are hedged with the currency weights of the native variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weighed));
-  const overlayPath = computeOverlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
+  const overlayPath = computeOverlayPath({ sm, first, document, currency }, { beneath: extendedLayers, shares, to });
   const path = slicePath(overlayPath, from - first);
   const book = createPathBook({
     path,
@@ -150,8 +150,8 @@ function slicePath({ growth, exposures, exchange, parts, resets }: OverlayPath, 
 }
 
 /** Returns the overlay's holdings at each new composition of an underlying index. */
-function listNewCompositions(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
-  const lists = beneath.map(({ composed, sm }) =>
+function listNewCompositions(book: Book, continuations: readonly IndexContinuation[]): Composition[] {
+  const lists = continuations.map(({ composed, sm }) =>
     sm === book.sm ? composed : composed.map(alignComposition(sm, book.sm)),
   );
   return listHeldCompositions(book, lists, null);

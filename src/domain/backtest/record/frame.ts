@@ -119,22 +119,22 @@ function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, in
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const columns = into.positions(book.columns);
-  const shown = alignWeights(frame, columns, into);
+  const frameWeights = alignWeights(frame, columns, into);
   const sessions = book.length - 1;
   const stay = Math.max(0, max - sessions);
   const last = Math.min(sessions, max);
   const end = book.from + book.length;
   const days = pools.slide(frame.days, stay, book.sm.sessions.slice(end - last, end));
   const weights = pools.slide(
-    shown.weights,
+    frameWeights.weights,
     stay * columns.length,
     book.weights.slice((book.length - last) * columns.length),
   );
   const rows = Math.min(before, stay);
   const names = Array.from(columns, (place) => identifiers[place]!);
-  if (isSame && hasPortfolioWeights(stored, { names, rows, weights: pools.read(shown.weights) }))
+  if (isSame && hasPortfolioWeights(stored, { names, rows, weights: pools.read(frameWeights.weights) }))
     throw new CannotResume('holdings_diverged');
-  return { days, columns: shown.columns, weights };
+  return { days, columns: frameWeights.columns, weights };
 }
 
 /** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */
@@ -170,12 +170,12 @@ function hasPortfolioWeights(stored: RecordExtension['stored'], { names, rows, w
   if (rows > dates) return false;
   const placeOf = new Map(all.map((name, place) => [name, place]));
   const places = Int32Array.from(names, (name) => placeOf.get(name) ?? -1);
-  const own = stored.f64('weights', (dates - rows) * all.length, dates * all.length);
+  const storedWeights = stored.f64('weights', (dates - rows) * all.length, dates * all.length);
   const first = weights.length - rows * names.length;
   for (let row = 0; row < rows; row++) {
     for (let k = 0; k < names.length; k++) {
-      const held = places[k]! < 0 ? 0 : own[row * all.length + places[k]!]!;
-      if (weights[first + row * names.length + k] !== held) return false;
+      const storedWeight = places[k]! < 0 ? 0 : storedWeights[row * all.length + places[k]!]!;
+      if (weights[first + row * names.length + k] !== storedWeight) return false;
     }
   }
   return true;

@@ -39,7 +39,7 @@ export function packRecord(
   const pools = createPools(record, blocks);
   const plain = JSON_FIELDS.pack(record, pools.packing);
   const rest = ARRAY_FIELDS.pack(record, pools.packing);
-  const shown = REBALANCES.pack(rebalances, pools.packing);
+  const packed = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
   const used = collectUsedColumns(pools.positions, identifiers);
   const description = { identifiers: Array.from(used.columns, (column) => identifiers[column]!), plain, rest };
@@ -56,7 +56,7 @@ export function packRecord(
   });
   return {
     description: new TextEncoder().encode(JSON.stringify(description)),
-    rebalances: new TextEncoder().encode(JSON.stringify(shown)),
+    rebalances: new TextEncoder().encode(JSON.stringify(packed)),
     pools: { f64: createPackedPool('f64'), i32: createPackedPool('i32'), u8: createPackedPool('u8') },
   };
 }
@@ -73,15 +73,15 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   const arrays: Record<NumberType, Numbers[]> = { f64: [], i32: [], u8: [] };
   const lengths = { f64: 0, i32: 0, u8: 0 };
   const positions = new Set<Numbers>();
-  const known = new Map<Numbers, Reference>(
+  const references = new Map<Numbers, Reference>(
     Array.from(blocks, ([array, block]) => [array, { block, kind: findNumberType(array), from: 0, to: array.length }]),
   );
   const storeArray = (array: Numbers, isPositions: boolean): Reference => {
-    let reference = known.get(array);
+    let reference = references.get(array);
     if (!reference) {
       const kind = findNumberType(array);
       reference = { block: POOLS[kind], kind, from: lengths[kind], to: (lengths[kind] += array.length) };
-      known.set(array, reference);
+      references.set(array, reference);
       arrays[kind].push(array);
       if (isPositions) positions.add(array);
     }

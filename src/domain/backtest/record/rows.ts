@@ -100,8 +100,8 @@ export interface PositionRows {
 export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
   const { portfolio } = run;
   const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
-  const at = session.map((position) => position - portfolio.from + first);
-  return { total, units, price, value, weight, at, columns: listColumnsOfSlots(portfolio, slot) };
+  const dateIndices = session.map((position) => position - portfolio.from + first);
+  return { total, units, price, value, weight, at: dateIndices, columns: listColumnsOfSlots(portfolio, slot) };
 }
 
 /** Most recent trades, by date, then security. */
@@ -133,10 +133,10 @@ export function createTransactionRows(run: TradedRun, first = 0): TransactionRow
   const { trades, portfolio } = run;
   const { count } = trades;
   const begin = Math.max(0, count - TRANSACTION_ROWS_MAX);
-  const at = trades.at.subarray(begin, count);
+  const addedDates = trades.at.subarray(begin, count);
   return {
     total: count,
-    at: first === 0 ? at : at.map((position) => position + first),
+    at: first === 0 ? addedDates : addedDates.map((position) => position + first),
     columns: listColumnsOfSlots(portfolio, trades.slot.subarray(begin, count)),
     notional: trades.notional.subarray(begin, count),
     price: listTradePrices(run, begin),

@@ -148,8 +148,8 @@ export const BOOK = createFieldGroup({
 export type RecordedBook = FieldValue<typeof BOOK>;
 
 /** Returns the book of an index with the currency of the level; null for a plain series. */
-function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
-  return book === undefined || !of ? null : { book, currency: of.document.currency };
+function findPricedIndex(book: Book | undefined, compositions: Pick<Compositions, 'document'> | null | undefined) {
+  return book === undefined || !compositions ? null : { book, currency: compositions.document.currency };
 }
 
 const positionFields = createFields<PositionRows, PositionRows>();

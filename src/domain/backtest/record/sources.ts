@@ -77,7 +77,7 @@ export function listEffectiveCompositions({ index }: WholeBook): readonly Compos
     : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
 }
 
-export const createSourcePair = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
+export const createSourcePair = <S, T>(readSource: (source: S) => T) => ({ whole: readSource, added: readSource });
 
 /** Whole run with the weights frame of its portfolio. */
 export interface WholeRecord {

@@ -33,7 +33,12 @@ export const distributions: Block<'f64'> = {
   whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
     const table = createEffectTable(sm, createIndexTerms(index.compositions));
-    const rows = createEffectRows(table, DISTRIBUTION_LAYOUT, { names, of: sm.securityCount, from, to: from + length });
+    const rows = createEffectRows(table, DISTRIBUTION_LAYOUT, {
+      names,
+      securityCount: sm.securityCount,
+      from,
+      to: from + length,
+    });
     return rows.length === 0 ? null : rows;
   },
   added: (source) => ({

@@ -18,9 +18,9 @@ export interface RowLayout {
   has(table: EffectTable, e: number): boolean;
   /**
    * Writes the elements of a row after its security and date.
-   * @param at position of the row
+   * @param offset position of the row
    */
-  write(rows: Float64Array, at: number, table: EffectTable, e: number): void;
+  write(rows: Float64Array, offset: number, table: EffectTable, e: number): void;
 }
 
 const EFFECT_LAYOUT: RowLayout = {
@@ -65,7 +65,12 @@ export function listWholeEffects(
     isEqual(cachedRows.names, names)
   )
     return { length: cachedRows.rows.length, writeTo: (into) => into.set(cachedRows.rows) };
-  const result = createEffectRows(table, EFFECT_LAYOUT, { names, of: sm.securityCount, from, to: from + length });
+  const result = createEffectRows(table, EFFECT_LAYOUT, {
+    names,
+    securityCount: sm.securityCount,
+    from,
+    to: from + length,
+  });
   return {
     length: result.length,
     writeTo(into) {
@@ -81,17 +86,17 @@ export function listWholeEffects(
 export interface WrittenRows extends SessionRange {
   readonly names: Int32Array;
   /** Number of securities of the market. */
-  readonly of: number;
+  readonly securityCount: number;
 }
 
 /** Returns the effects of a table as rows, by security, then date. */
 export function createEffectRows(
   table: EffectTable,
   { width, has, write }: RowLayout,
-  { names, of, from, to }: WrittenRows,
+  { names, securityCount, from, to }: WrittenRows,
 ): BlockFiller<Float64Array> {
   const { columns, starts } = table;
-  const places = new Int32Array(of).fill(-1);
+  const places = new Int32Array(securityCount).fill(-1);
   names.forEach((column, i) => (places[column] = i));
   // counting sort by security; dates are already in order
   const ends = new Int32Array(names.length + 1);
@@ -145,13 +150,13 @@ export function listAppendedEffects(
   const onAdded = { from: from + 1, to: from + length };
   const after = listEffectRows(source, layout, {
     table: createEffectTable(index.sm, createIndexTerms(index)),
-    of: names,
+    columnsOfRows: names,
     ...onAdded,
   });
   if (joined.length === 0) return [Float64Array.from(after)];
   const table = createTableOfActions(source, source.actionsOf(joined));
   const before = Array.from(joined, (column) =>
-    listEffectRows(source, layout, { table, of: Int32Array.of(column), ...countSessionsBefore(source) }),
+    listEffectRows(source, layout, { table, columnsOfRows: Int32Array.of(column), ...countSessionsBefore(source) }),
   );
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
@@ -170,10 +175,14 @@ function createTableOfActions(
 interface EffectRows extends SessionRange {
   readonly table: EffectTable;
   /** Market columns of the securities. */
-  readonly of: Int32Array;
+  readonly columnsOfRows: Int32Array;
 }
 
-function listEffectRows(source: AppendedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
+function listEffectRows(
+  source: AppendedSessions,
+  layout: RowLayout,
+  { table, columnsOfRows, from, to }: EffectRows,
+): number[] {
   const { starts, columns } = table;
   const first = countSessionsBefore(source).from;
   const rows: number[] = [];
@@ -181,7 +190,7 @@ function listEffectRows(source: AppendedSessions, layout: RowLayout, { table, of
   for (let session = from; session < to; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
       const column = columns[e]!;
-      if (findPosition(of, column) < 0 || !layout.has(table, e)) continue;
+      if (findPosition(columnsOfRows, column) < 0 || !layout.has(table, e)) continue;
       row[0] = findPosition(source.names, column);
       row[1] = session - first;
       layout.write(row, 0, table, e);

@@ -31,9 +31,9 @@ interface SeriesSource extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'
 }
 
 /** Creates a block with one value per date, to which an extension appends. */
-export function createSeriesBlock({ whole, added, ...of }: SeriesSource): Block<'f64'> {
+export function createSeriesBlock({ whole, added, ...description }: SeriesSource): Block<'f64'> {
   return {
-    ...of,
+    ...description,
     type: 'f64',
     upgrade: 'same',
     whole: (source) => toFillingOrNull(whole(source)),
@@ -48,21 +48,21 @@ export function createSeriesBlock({ whole, added, ...of }: SeriesSource): Block<
  * Creates the block of the index level or divisor in a return variant; absent if the market prices do not allow that
  * variant.
  */
-export function createVariantBlock(of: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
+export function createVariantBlock(variant: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
   return createSeriesBlock({
     axes: ['index dates'],
     compare: compareByDate(rank),
-    meaning: `${of} return ${member}`,
+    meaning: `${variant} return ${member}`,
     whole({ run }) {
-      const { [of]: variantLevel } = run.variants;
+      const { [variant]: variantLevel } = run.variants;
       return variantLevel && variantLevel[member];
     },
     added({ continuation }) {
-      if (!listVariants(continuation.index.sm.market).includes(of)) return null;
+      if (!listVariants(continuation.index.sm.market).includes(variant)) return null;
       const { levels } = continuation.index.book.reinvested ?? {};
-      const isOwn = of === resolveVariant(continuation.index.sm.market, continuation.index.treatment.dividends);
-      if (levels && !isOwn) return member === 'level' ? levels[of] : continuation.index.book.divisor;
-      return findVariantBook(continuation, of)[member === 'level' ? 'value' : 'divisor'];
+      const isOwn = variant === resolveVariant(continuation.index.sm.market, continuation.index.treatment.dividends);
+      if (levels && !isOwn) return member === 'level' ? levels[variant] : continuation.index.book.divisor;
+      return findVariantBook(continuation, variant)[member === 'level' ? 'value' : 'divisor'];
     },
   });
 }
@@ -71,15 +71,15 @@ export function createVariantBlock(of: ReturnVariant, member: 'level' | 'divisor
  * Returns the book of a return variant as in a full run. A variant without a separate simulation shares the book of the
  * index or of the untaxed variant.
  */
-function findVariantBook({ index, variants }: Continuation, of: ReturnVariant): Book {
+function findVariantBook({ index, variants }: Continuation, variant: ReturnVariant): Book {
   const {
     treatment,
     sm: { market },
   } = index;
-  const own = resolveVariant(market, treatment.dividends);
-  const findBook = (shown: ReturnVariant): Book =>
-    shown === own ? index.book : (variants[shown] ?? findBook(UNTAXED_TWINS[shown]));
-  return findBook(of);
+  const ownVariant = resolveVariant(market, treatment.dividends);
+  const findBook = (otherVariant: ReturnVariant): Book =>
+    otherVariant === ownVariant ? index.book : (variants[otherVariant] ?? findBook(UNTAXED_TWINS[otherVariant]));
+  return findBook(variant);
 }
 
 /** Creates the block for numbers of the record of one type. */

@@ -185,13 +185,13 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
       return;
     }
     const narrow = names?.places.length ?? width;
-    const own = names?.places.indexOf(column) ?? column;
+    const columnPlace = names?.places.indexOf(column) ?? column;
     const step = narrow * Math.max(1, Math.floor(PART_ELEMENTS / narrow));
     const room = new Uint8Array(8 * Math.min(segment.stored, step));
     for (let from = 0, row = 0; from < segment.stored; from += step) {
       const to = Math.min(segment.stored, from + step);
       const part = readStored({ name, type: 'f64', segment, from, to }, readerOf, room.subarray(0, 8 * (to - from)));
-      for (let position = own; position < part.length; position += narrow, row++) rows[row] = part[position]!;
+      for (let position = columnPlace; position < part.length; position += narrow, row++) rows[row] = part[position]!;
     }
   }
 

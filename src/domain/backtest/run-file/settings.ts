@@ -107,8 +107,11 @@ export function restoreTreatment({ split_shares: _shares, ...treatment }: Stored
 }
 
 /** Returns the terms on which corporate actions change the index shares of a run. */
-export function readRunShareTerms({ rights = OLDER_SETTINGS.rights, split_shares: kept }: StoredTreatment): ShareTerms {
-  return { rights, splitShares: kept ?? 'multiply' };
+export function readRunShareTerms({
+  rights = OLDER_SETTINGS.rights,
+  split_shares: splitShares,
+}: StoredTreatment): ShareTerms {
+  return { rights, splitShares: splitShares ?? 'multiply' };
 }
 
 const getDefaultTreatment = callOnce(() => TreatmentSpec.parse({}));
@@ -170,6 +173,6 @@ export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendmen
 }
 
 /** Returns the valuation currency of the securities of a run. */
-export function readSecurityCurrency({ currency, securities_in: own }: RunCurrencies): string {
-  return own ?? currency;
+export function readSecurityCurrency({ currency, securities_in: securityCurrency }: RunCurrencies): string {
+  return securityCurrency ?? currency;
 }

@@ -49,11 +49,11 @@ export const keptShares: Block<'f64'> = {
  */
 function findShareFractionRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
-  const { keptAt, kept } = transfers;
+  const { keptAt, kept: fractions } = transfers;
   const rows = new Float64Array(SHARE_FRACTION_WIDTH * keptAt.length);
   for (let i = 0; i < keptAt.length; i++) {
     rows[SHARE_FRACTION_WIDTH * i] = before + keptAt[i]!;
-    rows[SHARE_FRACTION_WIDTH * i + 1] = kept[i]!;
+    rows[SHARE_FRACTION_WIDTH * i + 1] = fractions[i]!;
   }
   return rows;
 }

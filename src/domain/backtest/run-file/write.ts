@@ -158,21 +158,21 @@ function createWholeRun(run: Run, contentHash: string): WholeRun {
 }
 
 /** Returns the market columns that the run held or targeted, ascending. */
-function listHeldColumns({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
-  const held = new Uint8Array(portfolio.sm.securityCount);
+function listHeldColumns({ portfolio, index, rebalances }: Run, hasOtherIndex: boolean): Int32Array {
+  const isHeld = new Uint8Array(portfolio.sm.securityCount);
   portfolio.columns.forEach((column, slot) => {
-    if (portfolio.everHeld[slot] === 1) held[column] = 1;
+    if (portfolio.everHeld[slot] === 1) isHeld[column] = 1;
   });
-  if (indexDiffers) markHoldings(held, index.book, portfolio.from - index.book.from);
-  for (const { columns } of rebalances) for (const column of columns) held[column] = 1;
-  return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
+  if (hasOtherIndex) markHoldings(isHeld, index.book, portfolio.from - index.book.from);
+  for (const { columns } of rebalances) for (const column of columns) isHeld[column] = 1;
+  return Int32Array.from([...isHeld.keys()].filter((column) => isHeld[column] === 1));
 }
 
 /** Marks the columns that a book holds on or after session `from`. */
-function markHoldings(held: Uint8Array, { columns, weights }: Book, from: number): void {
+function markHoldings(isHeld: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
   for (let position = from * names; position < weights.length; position += names) {
-    for (let slot = 0; slot < names; slot++) if (weights[position + slot] !== 0) held[columns[slot]!] = 1;
+    for (let slot = 0; slot < names; slot++) if (weights[position + slot] !== 0) isHeld[columns[slot]!] = 1;
   }
 }
 

@@ -35,16 +35,16 @@ export const activeGroupBounds = defineConstraintClass({
   example: { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
   toRows: ({ field, groups, lower, upper, small_group: small }, context) =>
     listGroupsInScope(field, groups, context).map(({ group, members }) => {
-      let held = 0;
-      for (const name of members) held += context.index[name]!;
+      let groupWeight = 0;
+      for (const name of members) groupWeight += context.index[name]!;
       return {
         form: 'linear',
         coefficients: createIndicator(members, context),
-        lower: createParameterLimit(held + lower, 'lower'),
+        lower: createParameterLimit(groupWeight + lower, 'lower'),
         upper:
-          small !== null && held < small.below
-            ? createFixedLimit(held * small.multiple)
-            : createParameterLimit(held + upper, 'upper'),
+          small !== null && groupWeight < small.below
+            ? createFixedLimit(groupWeight * small.multiple)
+            : createParameterLimit(groupWeight + upper, 'upper'),
         member: group,
       };
     }),

@@ -56,14 +56,16 @@ export const factorExposure = defineConstraintClass({
  * Returns exposures with gaps filled by the mean; standardised exposures are z-scores with the population deviation,
  * zero if the deviation is zero.
  */
-function computeExposures(values: Float64Array, standardise: boolean): Float64Array {
-  const known = values.filter((value) => !Number.isNaN(value));
-  const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
-  const variance = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(known.length, 1);
+function computeExposures(values: Float64Array, isStandardised: boolean): Float64Array {
+  const presentValues = values.filter((value) => !Number.isNaN(value));
+  const mean =
+    presentValues.length === 0 ? 0 : presentValues.reduce((sum, value) => sum + value, 0) / presentValues.length;
+  const variance =
+    presentValues.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(presentValues.length, 1);
   const deviation = Math.sqrt(variance);
   return values.map((value) => {
     const filled = Number.isNaN(value) ? mean : value;
-    if (!standardise) return filled;
+    if (!isStandardised) return filled;
     return deviation > 0 ? (filled - mean) / deviation : 0;
   });
 }

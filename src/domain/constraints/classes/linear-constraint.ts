@@ -28,11 +28,11 @@ export const linearConstraint = defineConstraintClass({
     params: { coefficients: { AAPL: 1, MSFT: -1 }, lower: -0.01, upper: 0.01 },
   },
   toRows: ({ coefficients, lower, upper }, { identifiers }) => {
-    const given = new Map(Object.entries(coefficients));
+    const coefficientByName = new Map(Object.entries(coefficients));
     return [
       {
         form: 'linear',
-        coefficients: Float64Array.from(identifiers, (identifier) => given.get(identifier) ?? 0),
+        coefficients: Float64Array.from(identifiers, (identifier) => coefficientByName.get(identifier) ?? 0),
         lower: lower === null ? null : createParameterLimit(lower, 'lower'),
         upper: upper === null ? null : createParameterLimit(upper, 'upper'),
         member: null,

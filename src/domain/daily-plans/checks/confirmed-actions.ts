@@ -14,10 +14,10 @@ export const confirmedActions = defineCheckKind({
   needsRun: true,
   reads: ['closing', 'opening', 'decisions'],
   judge({ closing, opening, date, previous, actionsOf, deskStateOf }) {
-    const held = new Set(
+    const heldIdentifiers = new Set(
       [...(closing?.holdings ?? []), ...(opening?.holdings ?? [])].map((checkedHolding) => checkedHolding.identifier),
     );
-    return [...held].flatMap((identifier) =>
+    return [...heldIdentifiers].flatMap((identifier) =>
       actionsOf(identifier)
         .filter(({ exDay, status }) => exDay > previous && exDay <= date && status !== 'cancelled')
         .flatMap((action) => {

@@ -60,14 +60,14 @@ function listBreaches(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuer
   const issuers = Int32Array.from(holdings, ({ identifier }) => names.indexOf(issuerOf(identifier)));
   const nets = new Float64Array(names.length);
   for (const [k, { weight }] of holdings.entries()) nets[issuers[k]!]! += weight;
-  const held = {
+  const heldSecurities = {
     weights: Float64Array.from(holdings, ({ weight }) => weight),
     issuerOf: issuers,
     nets,
     issuers: nets.map(Math.abs),
   };
   return LIMIT_RULES[name].rows.flatMap((row) => {
-    const value = row.measure.valueOf(held);
+    const value = row.measure.valueOf(heldSecurities);
     if (computeHeadroom(row, value) >= -ROUNDING_ERROR) return [];
     const message = `${LIMIT_RULES[name].label}: ${row.row} is ${formatPercent(value)}; the limit is ${formatPercent(row.limit)}.`;
     return [{ identifier: null, message, measure: { value, limit: row.limit, unit: 'fraction' } as const }];

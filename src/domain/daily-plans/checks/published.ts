@@ -19,10 +19,10 @@ export const published = defineCheckKind({
   help,
   needsRun: true,
   reads: ['levels', 'published'],
-  judge({ levels, published: standing }, { tolerance_bps: tolerance }) {
+  judge({ levels, published: publishedLevels }, { tolerance_bps: tolerance }) {
     let largest = { bps: 0, day: Number.NaN };
     let count = 0;
-    for (const [day, entry] of standing) {
+    for (const [day, entry] of publishedLevels) {
       const level = levels.get(day);
       if (level === undefined) continue;
       const bps = Math.max(

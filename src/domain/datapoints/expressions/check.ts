@@ -135,8 +135,12 @@ function findType(node: ExpressionNode, path: NodePath, checker: Checker): NodeT
     case 'any':
     case 'not':
       for (const { child, path: step } of listChildren(node)) {
-        const at = { node: child, path: [...path, ...step] };
-        expectKind(at, { kind: findType(child, at.path, checker).kind, expected: 'condition', checker });
+        const childLocation = { node: child, path: [...path, ...step] };
+        expectKind(childLocation, {
+          kind: findType(child, childLocation.path, checker).kind,
+          expected: 'condition',
+          checker,
+        });
       }
       return { kind: 'condition', unit: null };
   }
@@ -156,9 +160,9 @@ function findConstantType(value: unknown): NodeType {
 /** Returns the units of the operands, and reports operands that are not numbers. */
 function listNumericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
   return listChildren(node).map(({ child, path: step }) => {
-    const at = { node: child, path: [...path, ...step] };
-    const { kind, unit } = findType(child, at.path, checker);
-    expectKind(at, { kind, expected: 'number', checker });
+    const childLocation = { node: child, path: [...path, ...step] };
+    const { kind, unit } = findType(child, childLocation.path, checker);
+    expectKind(childLocation, { kind, expected: 'number', checker });
     return unit;
   });
 }
@@ -193,9 +197,10 @@ function resolveUnit(unit: Unit | UnitClash, place: NodeLocation, { problems }: 
 }
 
 function checkComparison(node: ComparisonNode, path: NodePath, checker: Checker): NodeType {
-  const at = { node: node.field, path: [...path, 'field'] };
-  const leftNodeType = findType(node.field, at.path, checker);
-  if (leftNodeType.kind !== 'field') expectKind(at, { kind: leftNodeType.kind, expected: 'number', checker });
+  const fieldLocation = { node: node.field, path: [...path, 'field'] };
+  const leftNodeType = findType(node.field, fieldLocation.path, checker);
+  if (leftNodeType.kind !== 'field')
+    expectKind(fieldLocation, { kind: leftNodeType.kind, expected: 'number', checker });
   if (isExpressionNode(node.value)) {
     const to = { node: node.value, path: [...path, 'value'] };
     const right = findType(node.value, to.path, checker);
@@ -229,10 +234,14 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
       'NOT_IN_CHOICES',
       `calls ${node.name} within a function over time, which accepts only columns and arithmetic`,
     );
-  const within = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
+  const operandChecker = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
   const units = node.operands.map((operand, i) => {
-    const at = { node: operand, path: [...path, 'operands', i] };
-    return checkOperand(at, { kind: entry.operands[i] ?? entry.operands.at(-1), entry, checker: within });
+    const operandLocation = { node: operand, path: [...path, 'operands', i] };
+    return checkOperand(operandLocation, {
+      kind: entry.operands[i] ?? entry.operands.at(-1),
+      entry,
+      checker: operandChecker,
+    });
   });
   if (units.length < entry.least) return null;
   return resolveUnit(entry.unit(units), { node, path }, checker);
@@ -263,8 +272,8 @@ function listCallProblems(node: FunctionNode, entry: FunctionEntry): [FindingCod
   for (const option of ['low', 'high'] as const)
     if (!((node[option] ?? 0) >= 0 && (node[option] ?? 1) <= 1))
       problems.push(['OUT_OF_RANGE', `has ${option}=${node[option]}, which must be a fraction from 0 to 1`]);
-  const own = problems.length === 0 ? entry.problem?.(node) : undefined;
-  return own === undefined ? problems : [['OUT_OF_RANGE', own]];
+  const entryProblem = problems.length === 0 ? entry.problem?.(node) : undefined;
+  return entryProblem === undefined ? problems : [['OUT_OF_RANGE', entryProblem]];
 }
 
 const isSessions = (value: number, least: number): boolean =>

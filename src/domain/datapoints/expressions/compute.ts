@@ -26,7 +26,7 @@ export interface ValueSource {
   values(field: FieldRequest): readonly ReferenceValue[];
   isNumber(field: FieldRequest): boolean;
   /** Evaluates a function that needs more than the values of one security. */
-  call(node: FunctionNode, at: Evaluator): Float64Array;
+  call(node: FunctionNode, evaluator: Evaluator): Float64Array;
 }
 
 /**

@@ -219,8 +219,8 @@ export function checkValue(comparison: Comparison, value: unknown): ValueProblem
     case 'in': {
       if (!Array.isArray(value)) return createMismatch('must be an array for in');
       if (value.length === 0) return { code: 'OUT_OF_RANGE', message: 'has 0 entries; in needs at least 1' };
-      const sameType = value.every((item) => isScalar(item) && typeof item === typeof value[0]);
-      return sameType ? undefined : createMismatch('must contain strings, numbers or booleans of one type for in');
+      const hasSameType = value.every((item) => isScalar(item) && typeof item === typeof value[0]);
+      return hasSameType ? undefined : createMismatch('must contain strings, numbers or booleans of one type for in');
     }
     case 'between': {
       if (!Array.isArray(value) || value.length !== 2 || !value.every((item) => typeof item === 'number'))

@@ -77,9 +77,9 @@ function readOption(cursor: Cursor, name: Token, options: Options): void {
 }
 
 function readChoice<T extends string>(cursor: Cursor, token: Token, choices: readonly T[]): T {
-  const chosen = choices.find((choice) => choice === token.text);
+  const choiceRead = choices.find((choice) => choice === token.text);
   const accepted = choices.map((choice) => JSON.stringify(choice)).join(', ');
-  return chosen ?? cursor.fail(`the accepted values are ${accepted}`, token);
+  return choiceRead ?? cursor.fail(`the accepted values are ${accepted}`, token);
 }
 
 /** Parses a datapoint with its options. @throws SyntaxFault for an option that the datapoint does not accept */

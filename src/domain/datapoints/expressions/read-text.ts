@@ -43,11 +43,11 @@ export function readExpression(text: string, expected: ExpectedKind, unitsByName
   } catch (thrown) {
     if (!(thrown instanceof SyntaxFault)) throw thrown;
     const { message, span } = thrown;
-    const at = `At character ${span.start + 1} of the expression`;
+    const location = `At character ${span.start + 1} of the expression`;
     return {
       ...nothing,
       problems: [
-        { code: 'BAD_EXPRESSION', message: `${at}, ${message}.`, position: { start: span.start, end: span.end } },
+        { code: 'BAD_EXPRESSION', message: `${location}, ${message}.`, position: { start: span.start, end: span.end } },
       ],
     };
   }
@@ -58,8 +58,8 @@ const QUOTED_MAX = 80;
 
 function locateProblem(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
   const part = text.slice(position.start, position.end);
-  const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
-  const report = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
+  const shortened = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
+  const report = `${shortened} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
   return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 

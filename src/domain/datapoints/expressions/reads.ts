@@ -166,16 +166,16 @@ export const readsDividendYears = (expression: DatapointExpression, definitions:
 
 /** Returns the names of a document's datapoints that form a circular definition; empty without a cycle. */
 export function findCircle(definitions: Definitions): readonly string[] {
-  const done = new Set<string>();
+  const visitedNames = new Set<string>();
   const follow = (name: string, chain: readonly string[]): readonly string[] => {
     if (chain.includes(name)) return [...chain.slice(chain.indexOf(name)), name];
     const definition = definitions.get(name);
-    if (definition === undefined || done.has(name)) return [];
+    if (definition === undefined || visitedNames.has(name)) return [];
     for (const next of listNames(definition)) {
       const circle = follow(next, [...chain, name]);
       if (circle.length > 0) return circle;
     }
-    done.add(name);
+    visitedNames.add(name);
     return [];
   };
   for (const name of definitions.keys()) {

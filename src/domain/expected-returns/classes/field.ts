@@ -22,12 +22,13 @@ export const fieldReturns = defineReturnsClass({
   example: { type: 'field', field: 'EXPECTED_RETURN' },
   reads: ({ field }) => [useNumber(field, 'field')],
   sentence: ({ field }) => `the datapoint ${describeExpression(toRequest(field))}`,
-  returns({ field: asked }, { identifiers, numbers, warn }) {
-    const field = toRequest(asked);
+  returns({ field: requestedField }, { identifiers, numbers, warn }) {
+    const field = toRequest(requestedField);
     const values = numbers(field);
-    const known = values.filter((value) => !Number.isNaN(value));
-    if (known.length === values.length) return values;
-    const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
+    const presentValues = values.filter((value) => !Number.isNaN(value));
+    if (presentValues.length === values.length) return values;
+    const mean =
+      presentValues.length === 0 ? 0 : presentValues.reduce((sum, value) => sum + value, 0) / presentValues.length;
     const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
       `${missing.length} of ${values.length} securities have no ${createLabel(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the other values, ${mean}, is used instead.`,

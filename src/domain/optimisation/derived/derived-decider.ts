@@ -46,9 +46,9 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
       const parent = composer.decidedOn(parentId, session);
       if (parent === undefined) return createRefusal('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const latest = solved.findLast((entry) => entry.session < session);
-      const standing = { previous: latest?.weights ?? null, outgoing };
+      const earlierPortfolios = { previous: latest?.weights ?? null, outgoing };
       const target = findTarget(parent, session, composer.market(parentId));
-      const solve = solveOrRefuse(() => solver.solve(target, standing));
+      const solve = solveOrRefuse(() => solver.solve(target, earlierPortfolios));
       if (solve instanceof Refusal)
         return createRefusal(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return explainUnsolved(solver.solvers, solve);

@@ -83,7 +83,7 @@ export interface DerivedSolver {
    * Optimises a composition of the parent.
    * @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model
    */
-  solve(parent: Composition, standing: EarlierPortfolios): DerivedSolve;
+  solve(parent: Composition, earlierPortfolios: EarlierPortfolios): DerivedSolve;
   memory(): SolverMemory;
 }
 
@@ -225,8 +225,12 @@ function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInpu
   const stepped = relaxBySteps(solvers, { ...terms, problem }) ?? { problem, outcome, steps: [] };
   if (stepped.outcome.kind === 'solved') return { ...stepped, relaxed: [] };
   const { steps } = stepped;
-  const given = solveRelaxingPriorities(solvers, { problem: stepped.problem, outcome: stepped.outcome }, terms.warm);
-  return given === undefined ? unrelaxed : { ...given, steps };
+  const relaxedSolution = solveRelaxingPriorities(
+    solvers,
+    { problem: stepped.problem, outcome: stepped.outcome },
+    terms.warm,
+  );
+  return relaxedSolution === undefined ? unrelaxed : { ...relaxedSolution, steps };
 }
 
 /** Solves a problem after relaxing rows by priority as little as necessary; undefined if it is still infeasible. */
@@ -238,9 +242,9 @@ function solveRelaxingPriorities(
   const mayRelax = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
   const relaxed = relaxByPriority(solvers, { problem, outcome }, mayRelax);
   if (relaxed === undefined) return undefined;
-  const moved = createRelaxedProblem(problem, relaxed);
-  const second = solveProblem(solvers, moved, { warm, proof: 'brief' });
-  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : undefined;
+  const relaxedProblem = createRelaxedProblem(problem, relaxed);
+  const second = solveProblem(solvers, relaxedProblem, { warm, proof: 'brief' });
+  return second.kind === 'solved' ? { problem: relaxedProblem, outcome: second, relaxed } : undefined;
 }
 
 function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]): Problem {
@@ -248,17 +252,17 @@ function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]):
 }
 
 /** Returns the held weights of candidates, and separately those of all other securities. */
-function splitHeldWeights({ columns: held, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
+function splitHeldWeights({ columns: solvedColumns, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
   const places = new Set(columns);
-  const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));
-  return { weights: alignWeights({ columns: held, weights }, columns).weights, leavers };
+  const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(solvedColumns[k]!));
+  return { weights: alignWeights({ columns: solvedColumns, weights }, columns).weights, leavers };
 }
 
 function listLeavers(sm: SessionMarket, before: SolvedWeights | null, columns: Int32Array): Leaver[] {
   if (before === null) return [];
-  const { columns: held, weights } = before;
+  const { columns: heldColumns, weights } = before;
   const staying = new Set(columns);
-  const leaving = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(
+  const leaving = Array.from(heldColumns, (column, i) => ({ column, weight: weights[i]! })).filter(
     ({ column }) => !staying.has(column),
   );
   return leaving

@@ -27,14 +27,14 @@ interface ActiveBound {
 export function findDependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
   const { program } = assembled;
   const { x } = answer.point;
-  const met = listActiveBounds({ assembled, answer });
+  const activeBounds = listActiveBounds({ assembled, answer });
   const isFree = markFreeSecurities(program, x);
   const rows = new Set<RowWithOrigin>();
   const names = new Set<number>();
-  for (const shares of findDependencies(met, isFree)) {
+  for (const shares of findDependencies(activeBounds, isFree)) {
     const sum = new Float64Array(program.n);
     shares.forEach((share, r) => {
-      const { placed, gradient } = met[r]!;
+      const { placed, gradient } = activeBounds[r]!;
       if (Math.abs(share) <= ROUNDING) return;
       if (placed !== undefined) rows.add(placed);
       for (let i = 0; i < sum.length; i++) sum[i]! += share * gradient[i]!;
@@ -52,15 +52,15 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
 
 /** Returns the weight bounds that several of the client's rows set. */
 function listSharedBounds(sides: readonly RowSide[]): Set<string> {
-  const seen = new Set<string>();
+  const seenKeys = new Set<string>();
   const shared = new Set<string>();
   for (const { placed, side, isBinding } of sides) {
     const { row, origin } = placed;
     if (row.form !== 'name' || !isBinding || origin.index === null || origin.soft !== null) continue;
     for (const each of side === 'eq' ? ['lower', 'upper'] : [side]) {
       const key = `${each} ${row.name}`;
-      if (seen.has(key)) shared.add(key);
-      seen.add(key);
+      if (seenKeys.has(key)) shared.add(key);
+      seenKeys.add(key);
     }
   }
   return shared;
@@ -71,26 +71,26 @@ function listActiveBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled
   const { program, linear, kinks, norms } = assembled;
   const { n, rows } = program;
   const { x } = answer.point;
-  const met: ActiveBound[] = [];
+  const activeBounds: ActiveBound[] = [];
   for (let r = 0; r < rows.count; r++) {
     const gradient = rows.coefficients.subarray(r * n, (r + 1) * n);
     const value = computeDotProduct(gradient, x);
     if (Math.min(Math.abs(value - rows.lower[r]!), Math.abs(value - rows.upper[r]!)) <= ACTIVE_TOLERANCE)
-      met.push({ placed: linear[r], gradient });
+      activeBounds.push({ placed: linear[r], gradient });
   }
   program.kinks.forEach((kink, k) => {
     if (kink.limit === null || Math.abs(sumKinks(kink, x) - kink.limit) > ACTIVE_TOLERANCE) return;
     const { at, left, right } = kink;
-    met.push({ placed: kinks[k], gradient: x.map((value, i) => (value > at[i]! ? right[i]! : left[i]!)) });
+    activeBounds.push({ placed: kinks[k], gradient: x.map((value, i) => (value > at[i]! ? right[i]! : left[i]!)) });
   });
   program.norms.forEach((norm, q) => {
     const offset = x.map((value, i) => value - norm.centre[i]!);
     const force = computeNormForce(program, norm, offset, new Float64Array(n));
     const length = Math.sqrt(Math.max(0, computeDotProduct(force, offset)));
     if (length > ACTIVE_TOLERANCE && Math.abs(length - norm.radius) <= ACTIVE_TOLERANCE)
-      met.push({ placed: norms[q], gradient: force });
+      activeBounds.push({ placed: norms[q], gradient: force });
   });
-  return met;
+  return activeBounds;
 }
 
 /** Returns 1 for securities that neither a bound nor a kink holds, [n]. */
@@ -111,12 +111,12 @@ function markFreeSecurities({ lower, upper, kinks }: Program, x: Float64Array): 
  * Returns the linear combinations of rows that are zero on all free securities, as coefficients by row. Computed by
  * Gaussian elimination with the largest coefficient as pivot.
  */
-function findDependencies(met: readonly ActiveBound[], isFree: Uint8Array): Float64Array[] {
+function findDependencies(activeBounds: readonly ActiveBound[], isFree: Uint8Array): Float64Array[] {
   const results: Float64Array[] = [];
   const pivots: { readonly at: number; readonly row: Float64Array; readonly shares: Float64Array }[] = [];
-  met.forEach(({ gradient }, r) => {
+  activeBounds.forEach(({ gradient }, r) => {
     const row = gradient.map((value, i) => (isFree[i] === 1 ? value : 0));
-    const shares = new Float64Array(met.length);
+    const shares = new Float64Array(activeBounds.length);
     shares[r] = 1;
     for (const pivot of pivots) {
       const factor = row[pivot.at]! / pivot.row[pivot.at]!;

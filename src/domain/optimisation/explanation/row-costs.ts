@@ -71,13 +71,13 @@ export function computeRowCosts(
             : 'was not solved: the work limit for explanations was reached',
         ),
       };
-    const without = convertToObjectiveTerms(problem, value);
+    const valueWithout = convertToObjectiveTerms(problem, value);
     return {
       ...about,
-      without,
+      without: valueWithout,
       cost: solution.objective - value,
       reason: null,
-      sentence: createSentence(describeChange(problem, before, without)),
+      sentence: createSentence(describeChange(problem, before, valueWithout)),
     };
   });
 }

@@ -81,7 +81,8 @@ export function computeSensitivities(
             convertToObjectiveTerms(problem, solution.objective),
             convertToObjectiveTerms(problem, again.objective),
           );
-    const held = restriction === undefined || again === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
+    const heldPhrase =
+      restriction === undefined || again === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
     const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
     return [
       {
@@ -94,7 +95,7 @@ export function computeSensitivities(
         change: to - from,
         effect,
         shadowPrice: bound.isDependent ? (computeSmallestSlope(bound) ?? bound.shadowPrice) : bound.shadowPrice,
-        sentence: `${step} ${change}${held}.`,
+        sentence: `${step} ${change}${heldPhrase}.`,
       },
     ];
   });

@@ -26,7 +26,7 @@ const STEPS_MAX = 40;
  * @param valueOf returns the value at a point; -Infinity if there is none
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */
-export function findMaximum(valueOf: (at: number) => number, { low, best, high }: MaximumBracket): void {
+export function findMaximum(valueOf: (point: number) => number, { low, best, high }: MaximumBracket): void {
   let [from, to] = [low.at, high.at];
   let first = best;
   let [second, third] = low.value > high.value ? [low, high] : [high, low];

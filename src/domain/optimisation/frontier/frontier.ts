@@ -176,8 +176,8 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
   });
   if (found === null) return null;
   const { base, points } = found;
-  const limitsTails = problem.rows.some(({ row }) => row.form === 'tail');
-  const traced = limitsTails
+  const hasTailLimits = problem.rows.some(({ row }) => row.form === 'tail');
+  const traced = hasTailLimits
     ? { ...found.traced, at: listTargetsWithinTails(input, found.traced.trace) }
     : found.traced;
   const tangency = findTangentPoint({

@@ -69,13 +69,13 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
       }
       const weights = least?.map(clearRoundingWeights);
       if (weights === undefined) return null;
-      const results = weights.map((each): ObjectivePortfolio => {
-        const point = computeFrontierPoint(problem, means, each);
+      const results = weights.map((portfolioWeights): ObjectivePortfolio => {
+        const point = computeFrontierPoint(problem, means, portfolioWeights);
         const risk =
           goal.form === 'tail'
-            ? computeTailAverage(computeOutcomes(goal, each), countTailScenarios(goal))
+            ? computeTailAverage(computeOutcomes(goal, portfolioWeights), countTailScenarios(goal))
             : point.tracking_error;
-        return { ...point, risk_measure: measure, risk, weights: each };
+        return { ...point, risk_measure: measure, risk, weights: portfolioWeights };
       });
       return { found: results, weights };
     },
@@ -108,8 +108,8 @@ function minimiseTails(
   { problem, goal, base, means, most: programResult }: TailTrace,
 ): Float64Array[] | undefined {
   const solver = meterSolver(inner);
-  const alone = { ...problem, costs: null, robustness: null };
-  const first = solveTailGoal(solver, alone, goal, base, undefined);
+  const goalOnly = { ...problem, costs: null, robustness: null };
+  const first = solveTailGoal(solver, goalOnly, goal, base, undefined);
   const count = POINT_COUNTS.find((points) => points * solver.spent() <= WORK_MAX);
   const last = findLargestReturn(solver, base, means, programResult);
   if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
@@ -120,7 +120,7 @@ function minimiseTails(
   return Array.from({ length: count }, (_, k) => {
     if (k === 0) return least;
     const rows = addReturnFloor(base, means, from + ((to - from) * k) / (count - 1));
-    const result = solveTailGoal(solver, alone, goal, rows, start);
+    const result = solveTailGoal(solver, goalOnly, goal, rows, start);
     start = result?.start ?? start;
     return result?.answer.point.x ?? mixWeights(least, most, k / (count - 1));
   });

@@ -59,7 +59,7 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
     means: means.map((mean) => mean / periods),
     periods,
   });
-  let known = 0;
+  let solvedDraws = 0;
   let sums: RunningMoments[] | undefined;
   for (let draw = 0; draw < draws; draw++) {
     report?.(draw / draws);
@@ -77,16 +77,16 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
     const drawn = traceWithinTails({ solver, problem, means: moments.means, restriction, trace: traceDraw });
     if (drawn === null) continue;
     sums ??= drawn.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
-    known++;
-    for (const [rank, weights] of drawn.entries()) addPortfolio(sums[rank]!, weights, known);
+    solvedDraws++;
+    for (const [rank, weights] of drawn.entries()) addPortfolio(sums[rank]!, weights, solvedDraws);
   }
   if (sums === undefined) return null;
   return {
-    draws: known,
+    draws: solvedDraws,
     points: sums.map(({ mean, squares }) => ({
       ...computeFrontierPoint(problem, means, mean),
       weights: mean,
-      spread: squares.map((value) => (known > 1 ? Math.sqrt(Math.max(value, 0) / (known - 1)) : 0)),
+      spread: squares.map((value) => (solvedDraws > 1 ? Math.sqrt(Math.max(value, 0) / (solvedDraws - 1)) : 0)),
     })),
   };
 }

@@ -5,22 +5,22 @@ import type { Finding } from '../../refusals/findings.js';
  * Returns the risk-free rate for the tangency portfolio: the requested rate, or the cash rate of the objective if the
  * expected returns are above cash and include it.
  */
-export function readTangencyRate(spec: OptimisationSpec, asked: number): number {
-  return isAboveCash(spec) ? readCashRate(spec) : asked;
+export function readTangencyRate(spec: OptimisationSpec, requestedRate: number): number {
+  return isAboveCash(spec) ? readCashRate(spec) : requestedRate;
 }
 
 /** Reports a tangency rate that has no effect, or that differs from the rate of the objective. */
-export function checkTangencyRate(spec: OptimisationSpec, asked: number): Finding[] {
+export function checkTangencyRate(spec: OptimisationSpec, requestedRate: number): Finding[] {
   const cash = readCashRate(spec);
-  const report = { path: 'risk_free_rate', value: asked };
-  if (asked === cash) return [];
+  const report = { path: 'risk_free_rate', value: requestedRate };
+  if (requestedRate === cash) return [];
   if (isAboveCash(spec)) {
-    if (asked === 0) return [];
-    const message = `risk_free_rate ${asked} has no effect: the expected returns are above cash, with the cash rate ${cash} of the objective.`;
+    if (requestedRate === 0) return [];
+    const message = `risk_free_rate ${requestedRate} has no effect: the expected returns are above cash, with the cash rate ${cash} of the objective.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', message, ...report }];
   }
-  if (cash === 0 || asked !== 0) return [];
-  const message = `The tangency point of the frontier uses risk_free_rate ${asked}, but the objective uses ${cash}.`;
+  if (cash === 0 || requestedRate !== 0) return [];
+  const message = `The tangency point of the frontier uses risk_free_rate ${requestedRate}, but the objective uses ${cash}.`;
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', message, ...report }];
 }
 

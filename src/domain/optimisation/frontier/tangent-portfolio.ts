@@ -10,7 +10,7 @@ export interface TangentSearchInput {
   readonly high: VariancePoint;
   readonly riskFreeRate: number;
   /** Returns the frontier point at an expected return; undefined if it is unknown, which ends the search. */
-  readonly probe: (at: number) => VariancePoint | undefined;
+  readonly probe: (rate: number) => VariancePoint | undefined;
 }
 
 /** Maximum possible relative gain of the Sharpe ratio that is ignored. */

@@ -71,15 +71,15 @@ export function traceFrontier(
   const withTarget = addRow(variance, means);
   const tracedPoints: TracedPoint[] = [convertToTarget(withTarget, low, first)];
   const trace = { least: { program: variance, answer: first }, most: last, known: tracedPoints };
-  const at = createTracer(solver, withTarget, tracedPoints, before?.known ?? []);
+  const traceAt = createTracer(solver, withTarget, tracedPoints, before?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
   const end = count > 0 && last.route === 'simplex' ? findUniqueCorner(variance, last, means) : undefined;
   const solved = targets.map((target, k) => {
     if (k === 0) return { x: least, slope: null };
     const corner = k === count - 1 ? end : undefined;
-    return corner ?? at(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
+    return corner ?? traceAt(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
   });
-  return { targets, solved, at, trace };
+  return { targets, solved, at: traceAt, trace };
 }
 
 /**
@@ -248,14 +248,14 @@ function createTracer(
     const isNearer =
       before !== undefined && Math.abs(before.target - target) <= Math.abs(ownTracedPoint.target - target);
     const start = isNearer ? before.traced : ownTracedPoint;
-    const wanted = { ...program, rows: setTarget(program.rows, target) };
-    const answer = solver.solve(wanted, {
+    const targetProgram = { ...program, rows: setTarget(program.rows, target) };
+    const answer = solver.solve(targetProgram, {
       warm: start.answer.state,
       follow: { program: start.program, ...start.answer },
       pivots: lost < FAILED_PIVOTS_MAX ? PIVOTS : 0,
     });
     lost = answer.iterations <= PIVOTS ? 0 : lost + 1;
-    return answer.status === 'solved' ? reuseResult({ target, program: wanted, answer }) : undefined;
+    return answer.status === 'solved' ? reuseResult({ target, program: targetProgram, answer }) : undefined;
   };
 
   function reuseResult(traced: TracedPoint): FrontierWeights {

@@ -32,10 +32,10 @@ export function findLargestScale(program: Program, { point: { x } }: Pick<Progra
 /** Returns the largest scale, at most `most`, that satisfies the limits on trades and norms. */
 function findScaleWithinLimits(program: Program, x: Float64Array, most: number): number {
   const isWithinLimits = (scale: number) => {
-    const at = x.map((value) => value * scale);
+    const scaledPoint = x.map((value) => value * scale);
     return (
-      program.kinks.every((kink) => kink.limit === null || sumKinks(kink, at) <= kink.limit) &&
-      program.norms.every((norm) => computeNormLength(program, norm, at) <= norm.radius)
+      program.kinks.every((kink) => kink.limit === null || sumKinks(kink, scaledPoint) <= kink.limit) &&
+      program.norms.every((norm) => computeNormLength(program, norm, scaledPoint) <= norm.radius)
     );
   };
   if (isWithinLimits(most)) return most;

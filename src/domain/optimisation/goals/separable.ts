@@ -60,8 +60,8 @@ export function createImpactTerm(
     settle: (x, { left, right, stiffness }) =>
       x.map((value, i) => {
         const trade = value - reference[i]!;
-        const own = 1.5 * coefficient * Math.sign(trade) * Math.sqrt(Math.abs(trade));
-        const slope = left[i]! + own > 0 ? left[i]! : right[i]! + own < 0 ? right[i]! : null;
+        const costSlope = 1.5 * coefficient * Math.sign(trade) * Math.sqrt(Math.abs(trade));
+        const slope = left[i]! + costSlope > 0 ? left[i]! : right[i]! + costSlope < 0 ? right[i]! : null;
         if (slope === null) return value;
         return reference[i]! + solveSingleTrade(stiffness[i]! * trade - slope, stiffness[i]!, 1.5 * coefficient);
       }),

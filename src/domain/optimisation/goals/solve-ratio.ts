@@ -38,7 +38,7 @@ const ROUNDING = 1e-14;
  * price times numerator. While the active set is unchanged, the weights and variance less price times numerator are
  * linear in the price, so that the secant method finds the root exactly. The portfolio solves the homogenised program,
  * with any convex rows.
- * @param at returns the portfolio at a price; undefined if there is none.
+ * @param solveAtPrice returns the portfolio at a price; undefined if there is none.
  * @param guess initial price.
  * @param rounding accuracy of the distance from the root, relative to the variance.
  * @returns undefined if a price has no portfolio, or no portfolio has a positive numerator.
@@ -46,7 +46,7 @@ const ROUNDING = 1e-14;
  *   programming I, Management Science 22(8).
  */
 export function solveRatio(
-  at: (price: number, warm: ActiveState | undefined) => RatioPoint | undefined,
+  solveAtPrice: (price: number, warm: ActiveState | undefined) => RatioPoint | undefined,
   guess: number,
   rounding = ROUNDING,
 ): RatioPoint | undefined {
@@ -55,7 +55,7 @@ export function solveRatio(
   let last: RatioPoint | undefined;
   let price = guess;
   for (let k = 0; k < POINTS_MAX; k++) {
-    const point = at(price, last?.answer.state);
+    const point = solveAtPrice(price, last?.answer.state);
     if (point === undefined || !(price < Number.MAX_VALUE)) return undefined;
     const excess = computeExcess(point);
     if (Math.abs(excess) <= rounding * (point.variance + Math.abs(price * point.numerator))) return point;
@@ -103,19 +103,23 @@ interface Bracket {
  * bracket.
  */
 function computeNextPrice({ low, high, point, before }: Bracket): number {
-  const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
-  let wanted = own;
+  const ownPrice = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
+  let wanted = ownPrice;
   if (before !== undefined && before.price !== point.price) {
     const [here, there] = [computeExcess(point), computeExcess(before)];
     wanted = point.price - (here * (point.price - before.price)) / (here - there);
   }
   if (high === undefined) {
     const most = raiseToPower(GROWTH, 3) * point.price;
-    return wanted > point.price && wanted < most ? wanted : Math.min(Math.max(own, GROWTH * point.price), most);
+    return wanted > point.price && wanted < most ? wanted : Math.min(Math.max(ownPrice, GROWTH * point.price), most);
   }
   const least = low?.price ?? 0;
   if (wanted > least && wanted < high.price) return wanted;
-  return own > least && own < high.price ? own : low === undefined ? high.price / GROWTH : (least + high.price) / 2;
+  return ownPrice > least && ownPrice < high.price
+    ? ownPrice
+    : low === undefined
+      ? high.price / GROWTH
+      : (least + high.price) / 2;
 }
 
 /** Returns the variance of some weights. */

@@ -92,8 +92,9 @@ function solveModels(
     }
     if (result.status !== 'solved') break;
     const from: Float64Array = x;
-    const whole = computeStepLength(from, result.point.x, smooth);
-    const length: number = isFeasible && whole === 1 ? findDecreasingStep(from, result.point.x, computeMerit) : whole;
+    const stepLength = computeStepLength(from, result.point.x, smooth);
+    const length: number =
+      isFeasible && stepLength === 1 ? findDecreasingStep(from, result.point.x, computeMerit) : stepLength;
     state = result.state;
     x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
@@ -186,12 +187,12 @@ function createBracket(): { next(price: number, excess: number): number | undefi
       if (side === last && side > 0) high = { ...high, excess: high.excess / 2 };
       if (side === last && side < 0) low = { ...low, excess: low.excess / 2 };
       last = side;
-      let wanted: number;
-      if (high.price === Number.POSITIVE_INFINITY) wanted = GROWTH * price;
-      else if (low.price === 0) wanted = price / GROWTH;
-      else wanted = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
-      const isInside = wanted > low.price && wanted < high.price && wanted > Number.MIN_VALUE;
-      return isInside && Number.isFinite(wanted) ? wanted : undefined;
+      let nextPrice: number;
+      if (high.price === Number.POSITIVE_INFINITY) nextPrice = GROWTH * price;
+      else if (low.price === 0) nextPrice = price / GROWTH;
+      else nextPrice = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
+      const isInside = nextPrice > low.price && nextPrice < high.price && nextPrice > Number.MIN_VALUE;
+      return isInside && Number.isFinite(nextPrice) ? nextPrice : undefined;
     },
   };
 }
@@ -210,8 +211,8 @@ function setFirstNorm(
 ): SeparableSolution | undefined {
   const { point, state } = found.answer;
   const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
-  const held = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
-  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: held }, iterations);
+  const withNorm = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
+  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: withNorm }, iterations);
   return judged.answer.status === 'solved' ? judged : undefined;
 }
 
@@ -263,7 +264,7 @@ function createModelProgram(base: Program, smooth: SeparableFunction, { x, aroun
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
   smooth.addModel(around, model);
-  const own = model.curvature;
+  const curvatures = model.curvature;
   const isCurved = metric !== null && curvature > 0;
   const least = isBounded ? smooth.leastFrom?.(x) : undefined;
   return {
@@ -271,12 +272,12 @@ function createModelProgram(base: Program, smooth: SeparableFunction, { x, aroun
     metric: isCurved
       ? addDiagonal(
           metric,
-          own.map((value) => value / curvature),
+          curvatures.map((value) => value / curvature),
         )
-      : createFactorMetric(new Float64Array(0), own),
+      : createFactorMetric(new Float64Array(0), curvatures),
     curvature: isCurved ? curvature : 1,
     centre: x,
-    linear: computeGradient(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),
+    linear: computeGradient(base, x).map((value, i) => value + model.slope[i]! + curvatures[i]! * (x[i]! - around[i]!)),
     lower: least === undefined ? base.lower : base.lower.map((bound, i) => Math.max(bound, least[i]!)),
     norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // a program with such a norm has a metric
   };

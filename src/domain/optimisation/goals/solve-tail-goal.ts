@@ -60,9 +60,9 @@ function solveAmongFew(
   const { n, lower, upper } = rows;
   const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : removeFixedVariables(rows);
   if (reduced === null) return undefined;
-  const kept = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
-  const pickValues = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);
-  const few: TailGoal = { ...goal, returns: selectColumns(goal, n, kept) };
+  const openPositions = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
+  const pickValues = (values: Float64Array) => Float64Array.from(openPositions, (i) => values[i]!);
+  const few: TailGoal = { ...goal, returns: selectColumns(goal, n, openPositions) };
   const near = tail === undefined ? undefined : { ...tail, weights: pickValues(tail.weights) };
   const terms = { goal: few, rows: reduced.program, curved: [null] };
   const result = solveTail(solver, { ...terms, ...createStart(solver, pickValues(index), reduced.program, near) });
@@ -83,7 +83,8 @@ function solveAmongFew(
 /** Returns the scenario returns of some securities, [T x K]. */
 function selectColumns({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
   const width = names.length;
-  const own = new Float64Array(scenarios * width);
-  for (let t = 0; t < scenarios; t++) for (let k = 0; k < width; k++) own[t * width + k] = returns[t * n + names[k]!]!;
-  return own;
+  const selected = new Float64Array(scenarios * width);
+  for (let t = 0; t < scenarios; t++)
+    for (let k = 0; k < width; k++) selected[t * width + k] = returns[t * n + names[k]!]!;
+  return selected;
 }

@@ -140,9 +140,9 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const value = computeTailAverage(outcomes, size);
     const ownTailSet = findWorstScenarios(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = joinSets(set, ownTailSet);
-    const isWhole = isSame(grown, set);
-    isGrowing = isExpensive(terms) || isMuchLarger(grown, set);
+    const joinedSet = joinSets(set, ownTailSet);
+    const isWhole = isSame(joinedSet, set);
+    isGrowing = isExpensive(terms) || isMuchLarger(joinedSet, set);
     if (pulled.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = result;
@@ -155,7 +155,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
       if (best.open <= GAP_TOLERANCE || (isWhole && best.open <= GAP_TOLERANCE_COMPLETE)) return best.answer;
       if (isWhole) break;
     }
-    set = grown;
+    set = joinedSet;
     if (resting === null) continue;
     for (const i of pulled) resting[i] = 0;
     if (isGrowing && !isExpensive(terms)) resting.fill(0);
@@ -262,7 +262,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
 /** Removes the additional variables and rows of a tail program from a solution. */
 export function selectFirstVariables(program: Program, answer: ProgramResult, n: number, rows: number): ProgramResult {
   const { x, rowMultipliers } = answer.point;
-  const { names, sides, rows: held } = answer.state;
+  const { names, sides, rows: rowSides } = answer.state;
   return {
     ...answer,
     point: { ...answer.point, x: x.slice(0, n), rowMultipliers: rowMultipliers.slice(0, rows) },
@@ -273,7 +273,7 @@ export function selectFirstVariables(program: Program, answer: ProgramResult, n:
         { length: program.kinks.length * n },
         (_, e) => sides[Math.floor(e / n) * program.n + (e % n)]!,
       ),
-      rows: held.slice(0, rows),
+      rows: rowSides.slice(0, rows),
     },
   };
 }
@@ -333,9 +333,9 @@ function addNearScenarios(
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const grown = joinSets(set, findWorstScenarios(goal, near));
-    const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
-    set = grown;
+    const joinedSet = joinSets(set, findWorstScenarios(goal, near));
+    const isMore = goal.measure === 'drawdown' ? !isSame(joinedSet, set) : isMuchLarger(joinedSet, set);
+    set = joinedSet;
     if (!isMore) break;
   }
   return set;

@@ -56,10 +56,10 @@ export function solveUncertain<F extends ProgramSolution>(
   const signs = spread > 0 && program.curvature > 0 ? findSigns(program) : undefined;
   const worst = signs === undefined || signs === null ? charged : addOuterMetric(charged, { metric, signs, spread });
   const strength = spread * program.curvature;
-  const own: InnerSolve<F> =
+  const solveInner: InnerSolve<F> =
     signs === null ? (at, last) => addGrossRow(inner, at, { metric, strength, warm: last, near }) : inner;
-  if (returns?.form !== 'ellipsoid' || returns.radius === 0) return own(worst, warm);
-  return addLengthRow(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
+  if (returns?.form !== 'ellipsoid' || returns.radius === 0) return solveInner(worst, warm);
+  return addLengthRow(solveInner, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
 }
 
 /** Adds a charge on the magnitudes of the weights to the objective. */
@@ -135,14 +135,14 @@ interface PricedTrial<F> {
 
 /** Finds the price that equals the price implied by its solution, by the secant method within a bracket. */
 function solveAtConsistentPrice<F>(
-  at: (price: number) => PricedTrial<F> | undefined,
+  solveAtPrice: (price: number) => PricedTrial<F> | undefined,
   guess: number,
 ): PricedTrial<F> | undefined {
   let low: PricedTrial<F> | undefined;
   let high: PricedTrial<F> | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
-    const tried = at(price);
+    const tried = solveAtPrice(price);
     if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
     if (Math.abs(tried.excess) <= PRICE_TOLERANCE || price < ZERO_PRICE * guess) return tried;
     if (tried.excess < 0) low = tried;
@@ -211,10 +211,10 @@ function addLengthRow<F extends ProgramSolution>(
   if (length > ZERO_LENGTH * typical) near.length = length;
   const price = Math.sqrt(result.price);
   const force = applyMetric(metric, x);
-  const own = computeGradient({ ...program, linear: new Float64Array(n) }, x);
+  const quadraticGradient = computeGradient({ ...program, linear: new Float64Array(n) }, x);
   const exact = length <= ZERO_LENGTH * typical ? price : weight / length;
   const linear = computeGradient(result.found.program, x).map(
-    (value, i) => value - own[i]! + (exact - price) * force[i]!,
+    (value, i) => value - quadraticGradient[i]! + (exact - price) * force[i]!,
   );
   const { curvature, ridge, centre, norms } = program;
   return checkSolution(result.found, {
@@ -261,7 +261,7 @@ function addGrossRow<F extends ProgramSolution>(
  * Checks a solution against the optimality conditions of another program with the same optimum; undefined if it does
  * not satisfy them.
  */
-function checkSolution<F extends ProgramSolution>(found: F, program: Program): F | undefined {
-  const kkt = checkKkt(program, found.answer.point);
-  return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;
+function checkSolution<F extends ProgramSolution>(candidate: F, program: Program): F | undefined {
+  const kkt = checkKkt(program, candidate.answer.point);
+  return isOptimal(kkt) ? { ...candidate, program, answer: { ...candidate.answer, kkt } } : undefined;
 }

@@ -84,13 +84,13 @@ export function createTailProgram(
 /** Returns the coefficients of the existing rows, of the scenario rows and of the peak rows. */
 function createCoefficients(
   goal: TailGoal,
-  { n, rows: { count: before, coefficients: own } }: Program,
+  { n, rows: { count: before, coefficients: ownCoefficients } }: Program,
   { scenarios, peaks }: TailSet,
   unit: number,
 ): Float64Array {
   const width = n + 1 + peaks.length;
   const coefficients = new Float64Array((before + scenarios.length + peaks.length) * width);
-  for (let r = 0; r < before; r++) coefficients.set(own.subarray(r * n, r * n + n), r * width);
+  for (let r = 0; r < before; r++) coefficients.set(ownCoefficients.subarray(r * n, r * n + n), r * width);
   let row = before * width;
   let last = -1;
   for (const t of scenarios) {
@@ -165,11 +165,11 @@ function extendValues(values: Float64Array, length: number, fill = 0): Float64Ar
 
 /** Extends a norm of the weights to all variables of the program. */
 function widenNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
-  const own = norm.metric === 'metric' ? metric! : norm.metric; // a program with such a norm has a metric
+  const normMetric = norm.metric === 'metric' ? metric! : norm.metric; // a program with such a norm has a metric
   const wide =
-    own === 'identity'
+    normMetric === 'identity'
       ? createFactorMetric(new Float64Array(0), extendValues(new Float64Array(n).fill(1), width))
-      : widenMetric(own, width);
+      : widenMetric(normMetric, width);
   return { ...norm, metric: wide, centre: extendValues(norm.centre, width) };
 }
 
@@ -180,8 +180,8 @@ function widenMetric(metric: Metric, width: number): Metric {
       extendValues(metric.loadings, width * metric.factors),
       extendValues(metric.specific, width),
     );
-  const own = createMetricMatrix(metric);
+  const metricMatrix = createMetricMatrix(metric);
   const matrix = new Float64Array(width * width);
-  for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);
+  for (let i = 0; i < n; i++) matrix.set(metricMatrix.subarray(i * n, i * n + n), i * width);
   return createDenseMetric(matrix, width);
 }

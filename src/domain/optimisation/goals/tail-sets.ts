@@ -38,8 +38,8 @@ export function isSame(a: TailSet, b: TailSet): boolean {
 }
 
 /** Returns true if many scenarios of an enlarged set are new. */
-export function isMuchLarger(grown: TailSet, set: TailSet): boolean {
-  return grown.scenarios.length > (1 + GROWTH_MIN) * set.scenarios.length;
+export function isMuchLarger(joinedSet: TailSet, set: TailSet): boolean {
+  return joinedSet.scenarios.length > (1 + GROWTH_MIN) * set.scenarios.length;
 }
 
 /** Returns the indices of the largest values, ascending. */
@@ -49,17 +49,17 @@ export function selectWorst(values: Float64Array, count: number): Int32Array {
 }
 
 /** Returns the peaks before the given scenarios, ascending, without the start; empty for losses. */
-export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
+export function findPeaks(goal: TailGoal, weights: Float64Array, scenarios: Int32Array): Int32Array {
   if (goal.measure === 'loss') return new Int32Array(0);
-  const wanted = new Set(of);
-  const found = new Set<number>();
+  const scenarioSet = new Set(scenarios);
+  const positions = new Set<number>();
   let peak = 0;
   let position = -1;
   for (const [t, value] of computeValues(goal, weights).entries()) {
     if (value > peak) [peak, position] = [value, t];
-    if (position >= 0 && wanted.has(t)) found.add(position);
+    if (position >= 0 && scenarioSet.has(t)) positions.add(position);
   }
-  return Int32Array.from(found).toSorted((x, y) => x - y);
+  return Int32Array.from(positions).toSorted((x, y) => x - y);
 }
 
 function joinIndices(a: Int32Array, b: Int32Array): Int32Array {

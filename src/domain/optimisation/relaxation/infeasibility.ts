@@ -122,8 +122,8 @@ function findJointChange(
   if (movables.length === 1 && single.length === 1) return single;
   const moves = findJointRelaxation(solvers, problem, movables);
   if (moves === undefined) return undefined;
-  const known = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
-  return known === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [known];
+  const singleMove = moves.length === 1 ? single.find((each) => isSameMove(each, moves[0]!)) : undefined;
+  return singleMove === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [singleMove];
 }
 
 /** Difference of two parameter values that counts as rounding, relative to 1 and the value. */
@@ -170,10 +170,10 @@ function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: C
  * Explains why no choice of securities satisfies the non-convex rows although the convex rows are feasible. It removes
  * rows while the search still fails, then moves the parameters of the remaining rows until it succeeds, within a work
  * limit.
- * @param proven true if every choice was excluded.
+ * @param isProven true if every choice was excluded.
  * @param workMax maximum number of multiplications of all trials together.
  */
-export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
+export function explainChoice(solvers: Solvers, problem: Problem, isProven: boolean, workMax?: number): Infeasibility {
   const trials = createFeasibilityTests(solvers, problem, workMax);
   const origins =
     problem.origins.length <= CHOICE_ROWS_MAX
@@ -195,7 +195,7 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
   const joint =
     selectPriorityMove(single) ?? findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {
-    proven: proven || isBelowParity(problem),
+    proven: isProven || isBelowParity(problem),
     conflict,
     relaxations: single.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
@@ -257,8 +257,8 @@ function describeParity(problem: Problem, conflict: readonly ConflictRow[]): str
   const { goal } = problem;
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
   const choosing = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
-  const chooses = conflict.some(({ index }) => choosing.has(index));
-  return chooses
+  const hasChoice = conflict.some(({ index }) => choosing.has(index));
+  return hasChoice
     ? ['Risk parity holds every security with a risk budget. No selection of securities is possible.']
     : [];
 }
@@ -273,10 +273,10 @@ function isBelowParity(problem: Problem): boolean {
 
 /** Describes groups in conflicting rows that contain no candidate. */
 function describeMissingSecurities({ rows }: Problem, conflict: readonly ConflictRow[]): string[] {
-  const own = new Set(conflict.map(({ index }) => index));
+  const conflictRows = new Set(conflict.map(({ index }) => index));
   return rows.flatMap(({ origin, row }) => {
     const { field, groups } = origin.params as { readonly field?: string; readonly groups?: readonly string[] | null };
-    if (origin.index === null || !own.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
+    if (origin.index === null || !conflictRows.has(origin.index) || !groups?.includes(row.member ?? '')) return [];
     const isNobodys =
       row.form === 'count'
         ? row.members.length === 0
@@ -329,8 +329,8 @@ function describeConflict(conflict: readonly RowName[]): string {
   const names = conflict.map(formatRowName);
   if (names.length === 0) return 'The constraints are infeasible.';
   if (names.length === 1) return `Constraint ${names[0]} is infeasible on its own.`;
-  const own = conflict.filter(({ index }) => index !== null).length;
-  const word = own === 0 ? '' : own === 1 ? 'Constraint ' : 'Constraints ';
+  const constraintCount = conflict.filter(({ index }) => index !== null).length;
+  const word = constraintCount === 0 ? '' : constraintCount === 1 ? 'Constraint ' : 'Constraints ';
   return `${word}${names.slice(0, -1).join(', ')} and ${names.at(-1)} are jointly infeasible.`;
 }
 

@@ -40,17 +40,17 @@ export interface RelaxInput {
 export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {
   let last: RelaxedProblem | undefined;
   let changed = rows;
-  const taken = new Map<number, RelaxedStep>();
+  const stepByEntry = new Map<number, RelaxedStep>();
   for (const [entry, { row: id, steps }] of relax.entries()) {
     const index = rows.findIndex((row) => row.id === id);
     const row = rows[index]!; // Validation has checked that the row exists and that its class has a main limit.
     for (const [step, limit] of steps.entries()) {
       const params = findStepParameter(findConstraintClass(row.type)!, limit)!;
       changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
-      taken.set(entry, { entry, step, row, index, params });
+      stepByEntry.set(entry, { entry, step, row, index, params });
       const relaxed = problem.withRows(changed);
       const outcome = solveProblem(solvers, relaxed, { warm, proof: 'brief' });
-      last = { problem: relaxed, outcome, steps: [...taken.values()] };
+      last = { problem: relaxed, outcome, steps: [...stepByEntry.values()] };
       if (last.outcome.kind === 'solved') return last;
     }
   }

@@ -43,8 +43,8 @@ const DIGITS = 15;
 
 /** Returns the number of reporting steps per unit for a relaxed parameter. */
 function computeStepsPerUnit(value: number): number {
-  const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
-  return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
+  const integerDigits = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
+  return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - integerDigits, 0)));
 }
 
 /** Maximum number of certificates of infeasibility for one relaxation. Each rules out an interval of the parameter. */
@@ -72,8 +72,9 @@ export function findSingleMoves(solvers: Solvers, problem: Problem, origins: rea
   return movables
     .flatMap((movable) => {
       const least = findLeastValue(solvers.solver, problem, movable);
-      const moved = least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
-      return moved?.map((move) => addBound(move, least?.bound)) ?? [];
+      const roundedMoves =
+        least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
+      return roundedMoves?.map((move) => addBound(move, least?.bound)) ?? [];
     })
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || readPosition(a) - readPosition(b));
 }
@@ -141,18 +142,26 @@ function searchLeastValue(
     const createChanges = (nudge: number) => [
       { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
     ];
-    const standing = checkMoves(solver, problem, createChanges, views);
-    const at = createChanges(standing.nudge)[0]!;
-    if (standing.kind === 'feasible') return { to: at.to, weights: standing.weights };
-    if (standing.kind === 'undecided') return undefined;
+    const moveCheck = checkMoves(solver, problem, createChanges, views);
+    const change = createChanges(moveCheck.nudge)[0]!;
+    if (moveCheck.kind === 'feasible') return { to: change.to, weights: moveCheck.weights };
+    if (moveCheck.kind === 'undecided') return undefined;
     const computeGapAfter = (move: number) =>
       computeGap(
-        standing.proof,
-        assembleProgram(problem, { changes: [{ ...at, to: at.to + direction * move }], views, withTracking: true }),
+        moveCheck.proof,
+        assembleProgram(problem, {
+          changes: [{ ...change, to: change.to + direction * move }],
+          views,
+          withTracking: true,
+        }),
       );
-    const move = findGapEnd(computeGapAfter, 1e-3 * Math.max(Math.abs(at.to), 1e-2), room - Math.abs(at.to - from));
-    if (move === undefined || !isAccepted(origin, parameter, at.to + direction * move)) return undefined;
-    to = at.to + direction * move;
+    const move = findGapEnd(
+      computeGapAfter,
+      1e-3 * Math.max(Math.abs(change.to), 1e-2),
+      room - Math.abs(change.to - from),
+    );
+    if (move === undefined || !isAccepted(origin, parameter, change.to + direction * move)) return undefined;
+    to = change.to + direction * move;
   }
   return undefined;
 }
@@ -269,6 +278,14 @@ function createExecutedMove({ movable, to }: ParameterMove): ExecutedMove {
 }
 
 export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: ExecutedMove): Relaxation {
-  const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // the API reports only moves of parameters, not of widths
-  return bound === undefined ? own : { ...own, bound, gap: (to - bound) / (to - from) };
+  const relaxedParameter = {
+    id: origin.id,
+    index: origin.index,
+    type: origin.type,
+    parameter: parameter!,
+    from,
+    to,
+    change,
+  }; // the API reports only moves of parameters, not of widths
+  return bound === undefined ? relaxedParameter : { ...relaxedParameter, bound, gap: (to - bound) / (to - from) };
 }

@@ -107,10 +107,10 @@ export function solvePricedTail(
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
         const tail = computeTailAverage(outcomes, size);
-        const grown = joinSets(set, findWorstScenarios(goal, weights, outcomes));
+        const joinedSet = joinSets(set, findWorstScenarios(goal, weights, outcomes));
         const isWhole =
-          isSame(grown, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
-        set = grown;
+          isSame(joinedSet, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
+        set = joinedSet;
         if (isWhole) return { ...result, tail, cost: computeCostAt(bare.program, weights) };
       }
       return undefined;
@@ -152,19 +152,19 @@ function computeCostAt({ linear, kinks }: Program, weights: Float64Array): numbe
 /** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
 function createLimitSolution(
   bare: AssembledProgram,
-  placed: ExceededTail['placed'],
+  rowWithOrigin: ExceededTail['placed'],
   between: CornerInterpolation<PricedOptimum> | undefined,
 ): Pick<PricedTail, 'attained' | 'optimum'> {
   if (between === undefined) return { attained: null, optimum: null };
   const { weights, corner } = between;
   const { point, state } = corner.answer;
   const { lower, upper } = bare.program;
-  const differsFromLimit = (held: number, i: number) =>
-    (held === LOWER && weights[i] !== lower[i]) || (held === UPPER && weights[i] !== upper[i]);
+  const differsFromLimit = (side: number, i: number) =>
+    (side === LOWER && weights[i] !== lower[i]) || (side === UPPER && weights[i] !== upper[i]);
   const names = state.names.map((held, i) => (differsFromLimit(held, i) ? FREE : held));
   const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
-  const optimum = addPlane(bare, placed, { ...corner, weights, answer });
-  const { goal } = placed.row;
+  const optimum = addPlane(bare, rowWithOrigin, { ...corner, weights, answer });
+  const { goal } = rowWithOrigin.row;
   return {
     attained: optimum === null ? null : computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)),
     optimum,
@@ -252,12 +252,12 @@ function addPlane(
   const { slopes } = plane;
   const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: computeDotProduct(slopes, weights) }]);
   const { point, state } = answer;
-  const own = { ...point, rowMultipliers: Float64Array.of(...point.rowMultipliers, price) };
-  const kkt = checkKkt(program, own);
+  const extendedPoint = { ...point, rowMultipliers: Float64Array.of(...point.rowMultipliers, price) };
+  const kkt = checkKkt(program, extendedPoint);
   if (!isOptimal(kkt)) return null;
   return {
     assembled: { ...bare, program, linear: [...bare.linear, rowWithOrigin], planes: bare.planes + 1 },
-    answer: { ...answer, point: own, state: { ...state, rows: Int8Array.of(...state.rows, UPPER) }, kkt },
+    answer: { ...answer, point: extendedPoint, state: { ...state, rows: Int8Array.of(...state.rows, UPPER) }, kkt },
   };
 }
 
@@ -313,19 +313,19 @@ function removeTailPlanes(
 ): { readonly bare: AssembledProgram; readonly price: number } {
   const { program, linear, planes } = assembled;
   const { n, rows } = program;
-  const kept: number[] = [];
+  const remainingRows: number[] = [];
   let price = 0;
   for (let r = 0; r < rows.count; r++) {
     const row = linear[r]?.row;
     if (row?.form === 'tail' && row.goal === goal) price += multipliers[r]!;
-    else kept.push(r);
+    else remainingRows.push(r);
   }
-  const coefficients = new Float64Array(kept.length * n);
-  kept.forEach((r, k) => coefficients.set(rows.coefficients.subarray(r * n, r * n + n), k * n));
-  const pickRows = (values: Float64Array) => Float64Array.from(kept, (r) => values[r]!);
+  const coefficients = new Float64Array(remainingRows.length * n);
+  remainingRows.forEach((r, k) => coefficients.set(rows.coefficients.subarray(r * n, r * n + n), k * n));
+  const pickRows = (values: Float64Array) => Float64Array.from(remainingRows, (r) => values[r]!);
   const { lower, upper, penalty } = rows;
-  const own = {
-    count: kept.length,
+  const remaining = {
+    count: remainingRows.length,
     coefficients,
     lower: pickRows(lower),
     upper: pickRows(upper),
@@ -333,9 +333,9 @@ function removeTailPlanes(
   };
   const bare = {
     ...assembled,
-    program: { ...program, rows: own },
-    linear: kept.map((r) => linear[r]),
-    planes: planes - (rows.count - kept.length),
+    program: { ...program, rows: remaining },
+    linear: remainingRows.map((r) => linear[r]),
+    planes: planes - (rows.count - remainingRows.length),
   };
   return { bare, price };
 }

@@ -67,11 +67,11 @@ export function minimiseTail(
       includes?.(origin) !== false &&
       (row.form !== 'tail' || (beside === 'others' && row.goal !== goal)),
   );
-  const alone = { ...problem, goal, rows, costs: null, robustness: null };
+  const withoutCosts = { ...problem, goal, rows, costs: null, robustness: null };
   const isOpen = restriction !== undefined && goal.measure === 'loss' && goal.scenarios <= ALL_SCENARIOS_MAX;
   const all = { scenarios: Int32Array.from({ length: goal.scenarios }, (_, t) => t), peaks: new Int32Array(0) };
   const tail = isOpen ? { weights: problem.index, set: all } : undefined;
-  return solveConvex(solver, alone, { changes, views, restriction, tail });
+  return solveConvex(solver, withoutCosts, { changes, views, restriction, tail });
 }
 
 /**

@@ -68,15 +68,15 @@ export const currencyHedged = defineOverlayType({
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
       ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRIKE_WORDS}.`
-      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${formatShare(own)}`).join(', ')}; by forwards ${STRIKE_WORDS}. Other currencies stay unhedged.`,
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: ownRatio = whole }) => `${currency} ${formatShare(ownRatio)}`).join(', ')}; by forwards ${STRIKE_WORDS}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
   remarks: (spec, beneath) => [...reportUnhedgeable(spec, beneath), ...reportUnhedged(spec)],
   path(spec, context) {
     const exchange = computeExchangeGrowth(context.exchange());
-    const { growth: beneath } = context.sources[0]!;
-    const converted = beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
+    const { growth: underlyingGrowth } = context.sources[0]!;
+    const converted = underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
     return computeHedgedPath({ converted, exchange, legs: createLegs(spec, context) }, spec, context);
   },
 });
@@ -90,10 +90,10 @@ const createRefusal = (path: string, code: string, message: string): Remark => (
 });
 
 /** Reports duplicate currencies, and the currency of the overlay itself. */
-function reportUnhedgeable({ to, currencies }: Terms, { currency: beneath }: UnderlyingTerms): Remark[] {
+function reportUnhedgeable({ to, currencies }: Terms, { currency: underlyingCurrency }: UnderlyingTerms): Remark[] {
   if (currencies === undefined) {
-    const isSame = beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to);
-    const why = `is ${to}, and the underlying index is already in ${beneath}; use currencies to hedge the currencies of its securities`;
+    const isSame = underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to);
+    const why = `is ${to}, and the underlying index is already in ${underlyingCurrency}; use currencies to hedge the currencies of its securities`;
     return isSame ? [createRefusal('to', to, why)] : [];
   }
   const codes = currencies.map(({ currency }) => findMajorUnit(currency));
@@ -110,7 +110,7 @@ function reportUnhedgeable({ to, currencies }: Terms, { currency: beneath }: Und
 /** Reports hedges without effect and unused terms. */
 function reportUnhedged(spec: Terms): Remark[] {
   const { ratio: whole, rates, currencies } = spec;
-  const ratios = currencies?.map(({ ratio: own = whole }) => own) ?? [whole];
+  const ratios = currencies?.map(({ ratio: entryRatio = whole }) => entryRatio) ?? [whole];
   const members = ['adjust', 'basis'] as const;
   const why = 'nothing is hedged at a ratio of 0';
   if (ratios.every((own) => own === 0))
@@ -118,7 +118,7 @@ function reportUnhedged(spec: Terms): Remark[] {
       reportWithoutEffect(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
       ...reportIdleMembers(schema, spec, { members, why }),
     ];
-  const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
+  const isOverruled = currencies?.every(({ ratio: ownRatio }) => ownRatio !== undefined) === true;
   return [
     ...ratios.flatMap((own, k) => (own === 0 ? [reportWithoutEffect(`currencies[${k}]`, currencies![k], why)] : [])), // there are several hedged currencies
     ...(isOverruled && whole !== 1
@@ -149,10 +149,10 @@ function createLegs(spec: Terms, context: OverlayContext): HedgeLeg[] {
     const weight = new Float64Array(spot.length).fill(1);
     return [{ ratio: whole, weight, spot, ...computeMarks({ spot, foreign: rates.foreign! }, spec, context) }]; // one of the two is present
   }
-  return currencies.map(({ currency, rate, ratio: own = whole }) => {
+  return currencies.map(({ currency, rate, ratio: ownRatio = whole }) => {
     const spot = context.exchange(currency);
     return {
-      ratio: own,
+      ratio: ownRatio,
       weight: context.weightIn(currency),
       spot,
       ...computeMarks({ spot, foreign: rate }, spec, context),
@@ -222,13 +222,13 @@ function computeHedgedPath(
   let level = 1;
   for (let t = 1; t < length; t++) {
     const gain = computeGain(legs, struck, t);
-    const grown = invested * converted[t]!;
+    const investedAfter = invested * converted[t]!;
     // Gains of the hedge since the strike are held in cash until the next strike.
-    const after = level + (grown - invested) + gain;
+    const after = level + (investedAfter - invested) + gain;
     growth[t] = assertPositive(after / level, context, t);
     hedge[t] = gain / level;
     level = after;
-    invested = grown;
+    invested = investedAfter;
     if (adjust === 'daily' || ends[t] !== ends[t - 1]) {
       struck = t;
       invested = 1;
@@ -243,7 +243,7 @@ function computeHedgedPath(
 /** Returns the gain of the forwards over a session, in units of the level when their amounts were set. */
 function computeGain(legs: readonly HedgeLeg[], struck: number, t: number): number {
   let gain = 0;
-  for (const { ratio: own, weight, spot, opened, closed } of legs)
-    gain += (own * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;
+  for (const { ratio: hedgeRatio, weight, spot, opened, closed } of legs)
+    gain += (hedgeRatio * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;
   return gain;
 }

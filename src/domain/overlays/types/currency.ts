@@ -18,16 +18,16 @@ export const currency = defineOverlayType({
   example: { type: 'currency', to: 'EUR' },
   currency: ({ to }) => to,
   sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],
-  remarks: ({ to }, { currency: beneath }) =>
-    beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to)
-      ? [reportWithoutEffect('to', to, `the underlying index is already in ${beneath}`)]
+  remarks: ({ to }, { currency: underlyingCurrency }) =>
+    underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to)
+      ? [reportWithoutEffect('to', to, `the underlying index is already in ${underlyingCurrency}`)]
       : [],
   path(_spec, context) {
-    const { growth: beneath } = context.sources[0]!;
+    const { growth: underlyingGrowth } = context.sources[0]!;
     const exchange = computeExchangeGrowth(context.exchange());
     return {
-      growth: beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!)),
-      exposures: [new Float64Array(beneath.length).fill(1)],
+      growth: underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!)),
+      exposures: [new Float64Array(underlyingGrowth.length).fill(1)],
       exchange,
       parts: [],
       resets: null,

@@ -71,12 +71,12 @@ const warnOfExhaustion = (points: number, baseValue: number): Remark => ({
 });
 
 /** Returns the path of an index from which a number of points is subtracted each session. */
-function subtractPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
+function subtractPoints(context: OverlayContext, points: Float64Array): OverlayPath {
   let level = context.baseValue;
   return createWholeHolding(context, 'decrement', (growth, t) => {
-    const after = level * growth - taken[t]!;
-    const own = after / level;
+    const after = level * growth - points[t]!;
+    const decrementedGrowth = after / level;
     level = after;
-    return own;
+    return decrementedGrowth;
   });
 }

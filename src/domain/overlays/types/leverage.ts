@@ -60,12 +60,12 @@ export const leverage = defineOverlayType({
     return reportIdleMembers(schema, spec, { members: ['basis'], why });
   },
   path({ factor, financing, spread_bps, cost_bps, basis: days }, context) {
-    const { growth: beneath } = context.sources[0]!;
+    const { growth: underlyingGrowth } = context.sources[0]!;
     const interest = computeAccruals(context, financing, days);
     const fractions = computeYearFractions(context.days, days);
     const spread = (factor > 1 ? 1 : -1) * spread_bps * BASIS_POINT;
     const carry = interest.map((earned, t) => (1 - factor) * (earned + spread * fractions[t]!));
-    const growth = beneath.map((own, t) =>
+    const growth = underlyingGrowth.map((own, t) =>
       t === 0 ? 1 : assertPositive(1 + factor * (own - 1) + carry[t]!, context, t),
     );
     const exposures = [new Float64Array(growth.length).fill(factor)];

@@ -23,9 +23,9 @@ export const quanto = defineOverlayType({
   sentences: ({ to }) => [
     `The return of the underlying index in its own currency is paid in ${to}: changes of the exchange rate have no effect.`,
   ],
-  remarks: ({ to }, { currency: beneath }) =>
-    beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to)
-      ? [reportWithoutEffect('to', to, `the underlying index is already in ${beneath}`)]
+  remarks: ({ to }, { currency: underlyingCurrency }) =>
+    underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to)
+      ? [reportWithoutEffect('to', to, `the underlying index is already in ${underlyingCurrency}`)]
       : [],
   path(_spec, context) {
     const growth = context.sources[0]!.growth.slice();

@@ -97,7 +97,7 @@ export const riskControl = defineOverlayType({
   ],
   remarks(spec) {
     const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
-    const borrows = max_leverage > 1;
+    const canBorrow = max_leverage > 1;
     const why = {
       spread: `max_leverage is ${max_leverage}, so nothing is borrowed`,
       basis: 'no interest is counted',
@@ -106,8 +106,8 @@ export const riskControl = defineOverlayType({
       ...reportRepeated(half_lives ?? []),
       ...reportCap(spec),
       ...listReviewRemarks(spec),
-      ...(borrows ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
-      ...(cash === null && !(borrows && spread_bps > 0)
+      ...(canBorrow ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
+      ...(cash === null && !(canBorrow && spread_bps > 0)
         ? reportIdleMembers(schema, spec, { members: ['basis'], why: why.basis })
         : []),
     ];
@@ -123,8 +123,8 @@ export const riskControl = defineOverlayType({
     );
     const cash = interest.map((earned, t) => {
       if (t === 0) return 0;
-      const held = exposure[t - 1]!;
-      return (1 - held) * earned - (held > 1 ? (held - 1) * spread[t]! : 0);
+      const heldExposure = exposure[t - 1]!;
+      return (1 - heldExposure) * earned - (heldExposure > 1 ? (heldExposure - 1) * spread[t]! : 0);
     });
     const growth = source.growth.map((own, t) =>
       t === 0 ? 1 : assertPositive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
@@ -214,10 +214,10 @@ function computeWindowMean(
   squares: Float64Array,
   { sessions, year }: { readonly sessions: number; readonly year: number },
 ): Float64Array {
-  return squares.map((_, at) => {
-    const from = Math.max(0, at + 1 - sessions);
+  return squares.map((_, position) => {
+    const from = Math.max(0, position + 1 - sessions);
     let sum = 0;
-    for (let k = from; k <= at; k++) sum += squares[k]!;
-    return Math.sqrt((year * sum) / (at + 1 - from));
+    for (let k = from; k <= position; k++) sum += squares[k]!;
+    return Math.sqrt((year * sum) / (position + 1 - from));
   });
 }

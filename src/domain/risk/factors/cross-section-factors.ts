@@ -44,7 +44,7 @@ export interface CrossSectionFactorsInput {
 export function estimateCrossSectionFactors(
   input: CrossSectionFactorsInput,
 ): FactorModel & { readonly fit: FactorFit } {
-  const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
+  const { panel, sectors, styleNames, exposures: styleExposures, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
   const scale = computeUnbiasedScale(weights, periods);
   const n = sectors.length;
   const { labels, sectorAt } = labelSectors(sectors);
@@ -53,7 +53,7 @@ export function estimateCrossSectionFactors(
   const { returns, fit } = estimateFactorReturns(input, sectorAt, S);
   return {
     factors: listFactorNames(labels, styleNames),
-    exposures: createExposures(sectorAt, own, S, P),
+    exposures: createExposures(sectorAt, styleExposures, S, P),
     covariance: computeWeightedCovariance(returns, K, { weights, scale }),
     specific: computeWeightedVariances(panel, n, { weights, scale }),
     fit,

@@ -119,11 +119,11 @@ function createStyledSpans(
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
   const order = columns.toSorted();
   const readSession = (session: number): CrossSection => readCrossSection(datapoints, session, order);
-  const held = listMonthSpans(sm, sessions).map((span) => ({ ...span, cross: readSession(span.known) }));
-  const known = listStyles(readSession(to));
-  const last = held.at(-1)!;
-  const names = known.filter((name) => hasSpread(computeStyleExposures(last.cross, [name], order)));
-  const spans = held.map(({ from, to: end, cross }): RegressedSpan => ({
+  const monthSpans = listMonthSpans(sm, sessions).map((span) => ({ ...span, cross: readSession(span.known) }));
+  const availableStyles = listStyles(readSession(to));
+  const last = monthSpans.at(-1)!;
+  const names = availableStyles.filter((name) => hasSpread(computeStyleExposures(last.cross, [name], order)));
+  const spans = monthSpans.map(({ from, to: end, cross }): RegressedSpan => ({
     from,
     to: end,
     styles: reorderRows(computeStyleExposures(cross, names, order), order, columns),
@@ -152,11 +152,12 @@ function listMonthSpans(
 ): { from: number; to: number; readonly known: number }[] {
   const spans: { from: number; to: number; readonly known: number }[] = [];
   sessions.forEach((session, row) => {
-    let known = session - 1; // a return has a previous session
-    while (known > 0 && toMonthNumber(days[known]!) === toMonthNumber(days[session]!)) known--;
+    let previousSession = session - 1; // a return has a previous session
+    while (previousSession > 0 && toMonthNumber(days[previousSession]!) === toMonthNumber(days[session]!))
+      previousSession--;
     const span = spans.at(-1);
-    if (span?.known === known) span.to = row + 1;
-    else spans.push({ from: row, to: row + 1, known });
+    if (span?.known === previousSession) span.to = row + 1;
+    else spans.push({ from: row, to: row + 1, known: previousSession });
   });
   return spans;
 }
@@ -168,11 +169,11 @@ const crossSectionCache = new WeakMap<CrossSections, Map<number, CrossSection>>(
 
 /** Returns the cross-section of a session, cached. */
 export function readCrossSection(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
-  const known = crossSectionCache.get(datapoints) ?? new Map<number, CrossSection>();
-  crossSectionCache.set(datapoints, known);
-  const cross = known.get(session) ?? datapoints.at(session, columns);
-  known.set(session, cross);
-  if (known.size > CACHED_SESSIONS_MAX) known.delete(known.keys().next().value!);
+  const sectionBySession = crossSectionCache.get(datapoints) ?? new Map<number, CrossSection>();
+  crossSectionCache.set(datapoints, sectionBySession);
+  const cross = sectionBySession.get(session) ?? datapoints.at(session, columns);
+  sectionBySession.set(session, cross);
+  if (sectionBySession.size > CACHED_SESSIONS_MAX) sectionBySession.delete(sectionBySession.keys().next().value!);
   return cross;
 }
 
@@ -184,8 +185,8 @@ export function computeWeights(cross: CrossSection, columns: Int32Array): Float6
   const field = createLatestRequest('MARKET_CAP');
   if ('missing' in resolveName(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
   const roots = cross.numbers(field, columns).map((value) => (value > 0 ? Math.sqrt(value) : 0));
-  const known = roots.filter((root) => root > 0);
-  const mean = known.reduce((sum, root) => sum + root, 0) / Math.max(1, known.length);
+  const positiveRoots = roots.filter((root) => root > 0);
+  const mean = positiveRoots.reduce((sum, root) => sum + root, 0) / Math.max(1, positiveRoots.length);
   return roots.map((root) => (root > 0 ? root / mean : 1));
 }
 
@@ -239,7 +240,7 @@ export function createFactorPanel(model: FactorModel): PanelCovariance {
   const n = model.specific.length;
   const panel = new Float64Array(model.exposures.length);
   fillFactorRows(model, panel);
-  return { panel, assets: n, keep: 1, common: 0, scale: new Float64Array(n), own: model.specific };
+  return { panel, assets: n, keep: 1, common: 0, scale: new Float64Array(n), addedVariances: model.specific };
 }
 
 /**

@@ -134,15 +134,15 @@ function computeReturnsByPeriod(input: FactorAttributionInput) {
   const unexplained: UnexplainedMonth[] = [];
   let months = 0;
   let month: MonthRegression | UnexplainedMonth | undefined;
-  let of = -1;
+  let currentKey = -1;
   const earned = Array.from(input.sessions, (session, period) => {
     const key = toMonthNumber(days[session]!);
-    if (month === undefined || key !== of) {
+    if (month === undefined || key !== currentKey) {
       month = regressMonth(input, session);
       months++;
       if ('needed' in month) unexplained.push(month);
     }
-    of = key;
+    currentKey = key;
     return computeEarned(input, month, { period, session });
   });
   return { earned, months, unexplained };
@@ -189,14 +189,16 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
   const { sm, growth, datapoints } = window;
   const [first, last] = findMonthSessions(window, session);
   const history = createBarHistory(sm, growth);
-  const known = Math.max(0, first - 1);
+  const previousSession = Math.max(0, first - 1);
   const columns = Int32Array.from(sm.identifiers.keys()).filter(
-    (column) => history.returns(column, known, last) === last - first + 1,
+    (column) => history.returns(column, previousSession, last) === last - first + 1,
   );
   const n = columns.length;
-  const cross = readCrossSection(datapoints, known, columns);
+  const cross = readCrossSection(datapoints, previousSession, columns);
   const styleNames = model === 'styles' ? listStyles(cross) : [];
-  const { labels, sectorAt } = labelSectors(Array.from(columns, (column) => findSector({ sm, to: known }, column)));
+  const { labels, sectorAt } = labelSectors(
+    Array.from(columns, (column) => findSector({ sm, to: previousSession }, column)),
+  );
   const factors = listFactorNames(labels, styleNames);
   if (n <= factors.length) return { names: n, needed: factors.length + 1 };
   const styles = model === 'styles' ? computeStyleExposures(cross, styleNames, columns) : new Float64Array(0);

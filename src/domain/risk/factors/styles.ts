@@ -92,8 +92,10 @@ function computeScores(cross: CrossSection, { fields, of }: StyleEntry, columns:
   });
   if (parts.length === 1) return parts[0]!.map(replaceMissing);
   const mean = parts[0]!.map((_, i) => {
-    const known = parts.map((part) => part[i]!).filter((value) => value === value);
-    return known.length === 0 ? Number.NaN : known.reduce((sum, value) => sum + value, 0) / known.length;
+    const presentParts = parts.map((part) => part[i]!).filter((value) => value === value);
+    return presentParts.length === 0
+      ? Number.NaN
+      : presentParts.reduce((sum, value) => sum + value, 0) / presentParts.length;
   });
   return computeZScores(mean).map(replaceMissing);
 }

@@ -55,11 +55,12 @@ export function assembleModel(
 
 /** Requires a covariance table and no other, or the three factor tables. */
 function assertTables({ date, path, tables }: DatedTables, problems: ModelProblems): void {
-  const given = MODEL_TABLES.filter((name) => tables[name] !== undefined);
-  const isWhole = tables.covariance === undefined ? given.length === FACTOR_TABLES.length : given.length === 1;
+  const presentTables = MODEL_TABLES.filter((name) => tables[name] !== undefined);
+  const isWhole =
+    tables.covariance === undefined ? presentTables.length === FACTOR_TABLES.length : presentTables.length === 1;
   if (isWhole) return;
-  const message = `The model of ${date} has ${given.length === 0 ? 'no table' : given.join(' and ')}; either covariance or ${FACTOR_TABLES.join(', ')} is required.`;
-  problems.error({ code: 'REQUIRED', path, message, value: given });
+  const message = `The model of ${date} has ${presentTables.length === 0 ? 'no table' : presentTables.join(' and ')}; either covariance or ${FACTOR_TABLES.join(', ')} is required.`;
+  problems.error({ code: 'REQUIRED', path, message, value: presentTables });
 }
 
 interface CovarianceTable {
@@ -177,14 +178,14 @@ function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems
 /** Reports securities of a table that have no exposures. */
 function assertKnownSecurities(
   names: ReadonlyMap<string, number>,
-  known: readonly string[],
+  exposureNames: readonly string[],
   { table, what }: { readonly table: ModelTable; readonly what: string },
   problems: ModelProblems,
 ): void {
-  const accepted = new Set(known);
+  const accepted = new Set(exposureNames);
   const others = [...names.keys()].filter((name) => !accepted.has(name));
   for (const name of others.slice(0, NAMED_MAX)) {
-    const message = `The ${what} ${name} has no exposures; exposures exist for ${known.slice(0, NAMED_MAX).join(', ')}${known.length > NAMED_MAX ? ' and others' : ''}.`;
+    const message = `The ${what} ${name} has no exposures; exposures exist for ${exposureNames.slice(0, NAMED_MAX).join(', ')}${exposureNames.length > NAMED_MAX ? ' and others' : ''}.`;
     problems.error({ code: 'UNKNOWN_FIELD', path: table.path, message, value: name });
   }
 }

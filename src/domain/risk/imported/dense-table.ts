@@ -99,8 +99,8 @@ export function createSymmetricTable(
       report('OUT_OF_RANGE', `The variance of ${names[i]} is ${variance}; it must be at least 0.`, names[i]);
     for (let j = i; j < n; j++) {
       const [above, below] = [values[i * n + j]!, values[j * n + i]!];
-      const known = above === above ? above : below;
-      if (known !== known) report('REQUIRED', formatMissing(names[i]!, names[j]!), names[i]);
+      const presentValue = above === above ? above : below;
+      if (presentValue !== presentValue) report('REQUIRED', formatMissing(names[i]!, names[j]!), names[i]);
       const isApart = Math.abs(above - below) > SYMMETRY_TOLERANCE * Math.sqrt(Math.abs(variance * values[j * n + j]!));
       if (isApart) repaired++;
       if (isApart && !repair)
@@ -110,7 +110,7 @@ export function createSymmetricTable(
           names[i],
         );
       // Uses the mean of both values, or the present value if the other is missing.
-      const mean = above !== below && below === below && above === above ? (above + below) / 2 : known;
+      const mean = above !== below && below === below && above === above ? (above + below) / 2 : presentValue;
       values[i * n + j] = mean;
       values[j * n + i] = mean;
     }

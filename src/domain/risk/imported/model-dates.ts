@@ -24,10 +24,10 @@ export function groupPartsByDate(names: readonly string[], dates: readonly Model
   let [position, factorsAt] = [0, 0];
   return dates.map(({ date, lacks }) => {
     const absent = new Set(lacks);
-    const own = absent.size === 0 ? names : names.filter((name) => !absent.has(name));
-    const part = { date, names: own, at: position, factorsAt };
-    position += (own.length * (own.length + 1)) / 2;
-    factorsAt += own.length * factors + factors * factors + own.length;
+    const presentNames = absent.size === 0 ? names : names.filter((name) => !absent.has(name));
+    const part = { date, names: presentNames, at: position, factorsAt };
+    position += (presentNames.length * (presentNames.length + 1)) / 2;
+    factorsAt += presentNames.length * factors + factors * factors + presentNames.length;
     return part;
   });
 }

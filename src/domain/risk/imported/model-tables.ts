@@ -41,7 +41,7 @@ interface TablePlacement {
 /** Collection of model tables by date. */
 export interface ModelTables {
   /** Returns a table of the last date or of a new, later date; undefined if the date is a problem. */
-  tableOf(name: ModelTableName, placed: TablePlacement): ModelTable | undefined;
+  tableOf(name: ModelTableName, placement: TablePlacement): ModelTable | undefined;
   readonly dates: readonly DatedTables[];
 }
 
@@ -116,7 +116,7 @@ function createTable(path: string, pathOf: (place: number) => string): ModelTabl
 }
 
 function addName(names: Map<string, number>, name: string): number {
-  const known = names.get(name) ?? names.size;
-  if (known === names.size) names.set(name, known);
-  return known;
+  const position = names.get(name) ?? names.size;
+  if (position === names.size) names.set(name, position);
+  return position;
 }

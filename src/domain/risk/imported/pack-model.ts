@@ -118,13 +118,13 @@ function createDateOutput(
   { date, identifiers, isRepaired, smallestEigenvalue }: PackedModel,
   all: readonly string[],
 ): PackedDate {
-  const own = new Set(identifiers);
+  const identifierSet = new Set(identifiers);
   return {
     date,
     assets: identifiers.length,
     repaired: isRepaired,
     smallest_eigenvalue: smallestEigenvalue,
-    lacks: all.filter((name) => !own.has(name)),
+    lacks: all.filter((name) => !identifierSet.has(name)),
   };
 }
 

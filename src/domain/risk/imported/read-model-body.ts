@@ -20,21 +20,21 @@ export interface ParsedModel {
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
 /** Reads the tables of a model from a JSON body; undefined if the body does not have the required shape. */
-export function readModelBody(sent: unknown, problems: Problems): ParsedModel | undefined {
-  const { value: body, findings } = checkShape(RiskModelImport, sent);
+export function readModelBody(sentBody: unknown, problems: Problems): ParsedModel | undefined {
+  const { value: body, findings } = checkShape(RiskModelImport, sentBody);
   problems.take(findings);
   if (body === undefined) return undefined;
   const { models, ...terms } = body;
   const tables = createModelTables(problems);
-  const seen = new Set<string>();
+  const seenDates = new Set<string>();
   models.forEach((model, k) => {
     const path = `models[${k}]`;
-    if (seen.has(model.date)) {
+    if (seenDates.has(model.date)) {
       const message = `The date ${model.date} occurs twice.`;
       problems.error({ code: 'DUPLICATE_KEY', path: `${path}.date`, message, value: model.date });
     }
-    seen.add(model.date);
-    const placeTable = (name: ModelTableName, pathOf: (at: number) => string) =>
+    seenDates.add(model.date);
+    const placeTable = (name: ModelTableName, pathOf: (position: number) => string) =>
       tables.tableOf(name, { date: model.date, path, table: `${path}.${name}`, pathOf });
     for (const name of ['covariance', 'exposures', 'factor_covariance'] as const)
       readFrame(model[name], { path: `${path}.${name}`, open: (pathOf) => placeTable(name, pathOf) }, problems);

@@ -99,8 +99,8 @@ function listForecastSessions({ window: { from, to }, terms: { sessions, horizon
 function forecastAtSession(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
   const { window, asked, settings, terms } = input;
   const { sm } = window;
-  const known = { ...window, from: session - terms.sessions, to: session };
-  const estimate = estimateOrRefusal(() => estimateRiskModel(engine, known, asked, settings));
+  const estimationWindow = { ...window, from: session - terms.sessions, to: session };
+  const estimate = estimateOrRefusal(() => estimateRiskModel(engine, estimationWindow, asked, settings));
   if (estimate instanceof Refusal) return estimate;
   const {
     covariance,
@@ -125,8 +125,8 @@ function forecastAtSession(engine: Engine, input: ValidationInput, session: numb
 }
 
 /** Returns the positions of the covered securities among the securities of the model. */
-function findPositions(columns: Int32Array, asked: readonly number[]): Int32Array {
-  const placeOf = new Map(asked.map((column, place) => [column, place]));
+function findPositions(columns: Int32Array, requestedColumns: readonly number[]): Int32Array {
+  const placeOf = new Map(requestedColumns.map((column, place) => [column, place]));
   return columns.map((column) => placeOf.get(column)!);
 }
 
@@ -140,8 +140,11 @@ function estimateOrRefusal<T>(estimate: () => T): T | Refusal {
 }
 
 /** Returns the index holdings among the covered securities, scaled to their total; empty if the total is zero. */
-function createIndexTrial(held: ReadonlyMap<number, number> | undefined, columns: Int32Array): TrialPortfolio[] {
-  const weights = Float64Array.from(columns, (column) => held?.get(column) ?? 0);
+function createIndexTrial(
+  weightByColumn: ReadonlyMap<number, number> | undefined,
+  columns: Int32Array,
+): TrialPortfolio[] {
+  const weights = Float64Array.from(columns, (column) => weightByColumn?.get(column) ?? 0);
   const sum = weights.reduce((total, weight) => total + weight, 0);
   return sum > 0 ? [{ family: 'index', number: 1, weights: weights.map((weight) => weight / sum) }] : [];
 }

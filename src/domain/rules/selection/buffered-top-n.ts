@@ -121,19 +121,19 @@ function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }
     stayed = i + 1;
   }
   const isFull = size >= count;
-  let alone = Math.min(enter, order.length);
+  let rankWithoutBuffer = Math.min(enter, order.length);
   for (let i = enter; i < order.length && size < count; i++) {
     if (isKept[i] === 1) continue;
     isKept[i] = 1;
     size++;
-    alone = i + 1;
+    rankWithoutBuffer = i + 1;
   }
   const enters: RankThreshold = { type: 'enter_rank', rank: enter };
   const stays: RankThreshold = { type: 'exit_rank', rank: exit };
-  const ofOthers: RankThreshold = alone > enter ? { type: 'fill_up', rank: alone } : enters;
+  const ofOthers: RankThreshold = rankWithoutBuffer > enter ? { type: 'fill_up', rank: rankWithoutBuffer } : enters;
   return {
     kept: order.filter((_, i) => isKept[i] === 1),
-    alone,
+    alone: rankWithoutBuffer,
     faced({ position, rank }) {
       const isAhead = rank > 0 && rank <= enter;
       if (!isConstituent(position)) return [isAhead ? enters : ofOthers];

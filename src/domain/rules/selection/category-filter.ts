@@ -31,7 +31,7 @@ export const categoryFilter = defineSelectionClass({
   },
   behaviour({ field, include, exclude, missing }) {
     const use = useCategory(field, 'field');
-    const wanted = include === null ? null : new Set(include);
+    const includedGroups = include === null ? null : new Set(include);
     const unwanted = new Set(exclude ?? []);
     const conditions = [
       ...(include === null ? [] : [`one of ${formatList(include)}`]),
@@ -44,7 +44,9 @@ export const categoryFilter = defineSelectionClass({
       select({ cross, columns }) {
         const { of, names } = cross.groups(use.field, columns);
         const isWantedGroup = (group: string | null): boolean =>
-          group === null ? missing === 'include' : (wanted === null || wanted.has(group)) && !unwanted.has(group);
+          group === null
+            ? missing === 'include'
+            : (includedGroups === null || includedGroups.has(group)) && !unwanted.has(group);
         const isKept = names.map(isWantedGroup);
         const kept = new Uint8Array(of.length);
         for (let i = 0; i < of.length; i++) kept[i] = isKept[of[i]!] ? 1 : 0;

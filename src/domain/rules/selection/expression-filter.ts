@@ -47,12 +47,12 @@ export const expressionFilter = defineSelectionClass({
     const text = describeCondition(expression);
     return {
       reads: listComparisons(expression).flatMap(({ node, path }): FieldUse[] => {
-        const at = path === '' ? 'expression' : `expression.${path}`;
-        const leftFieldUse: FieldUse = { field: node.field, path: `${at}.field`, as: 'any', money: false };
+        const nodePath = path === '' ? 'expression' : `expression.${path}`;
+        const leftFieldUse: FieldUse = { field: node.field, path: `${nodePath}.field`, as: 'any', money: false };
         if (!isExpressionNode(node.value)) return [{ ...leftFieldUse, comparison: node }];
         return [
           { ...leftFieldUse, as: 'number' },
-          { field: node.value, path: `${at}.value`, as: 'number', money: false },
+          { field: node.value, path: `${nodePath}.value`, as: 'number', money: false },
         ];
       }),
       remembers: false,

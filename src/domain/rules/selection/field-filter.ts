@@ -51,9 +51,9 @@ export const fieldFilter = defineSelectionClass({
           because(position) {
             const [met] = listComparisonReasons(node, cross, { columns, position });
             const threshold = typeof value === 'number' ? value : null;
-            const onLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
+            const isOnLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
             const isKept = kept[position] === 1;
-            const distance = isKept ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null;
+            const distance = isKept ? 0 : isOnLine ? Math.abs((met!.value as number) - threshold) : null;
             const bound = { type: 'comparison', rank: null, value: threshold, met: isKept, distance } as const;
             return createReason(text, { value: met!.value, thresholds: threshold === null ? [] : [bound], distance });
           },

@@ -38,14 +38,14 @@ export const fixedWeight = defineWeightingClass({
   }),
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
   behaviour({ weights, renormalise }) {
-    const given = new Map(Object.entries(weights));
-    const words = [...given].map(([name, weight]) => `${name} ${formatShare(weight)}`).join(', ');
+    const weightByName = new Map(Object.entries(weights));
+    const words = [...weightByName].map(([name, weight]) => `${name} ${formatShare(weight)}`).join(', ');
     return {
       reads: [],
       sentence: `Constituents are weighted as given (${words})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
       formula: 'given weight',
       weigh({ columns, identifiers }) {
-        const values = Float64Array.from(columns, (column) => given.get(identifiers[column]!) ?? 0);
+        const values = Float64Array.from(columns, (column) => weightByName.get(identifiers[column]!) ?? 0);
         const total = sumOf(values);
         if (!renormalise && Math.abs(total - 1) > SUM_TOLERANCE) {
           return {

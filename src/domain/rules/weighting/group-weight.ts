@@ -45,10 +45,14 @@ export const groupWeight = defineWeightingClass({
     const group = useCategory(field, 'field');
     const size = useNumber('FREE_FLOAT_MARKET_CAP');
     const readsSize = between === 'market_cap' || within === 'market_cap';
-    const given = Object.entries(group_weights ?? {})
+    const groupPhrases = Object.entries(group_weights ?? {})
       .map(([name, weight]) => `${name} ${weight}`)
       .join(', ');
-    const words = { equal: 'equally', market_cap: 'by free-float market capitalisation', fixed: `as given (${given})` };
+    const words = {
+      equal: 'equally',
+      market_cap: 'by free-float market capitalisation',
+      fixed: `as given (${groupPhrases})`,
+    };
     return {
       reads: [group, ...(readsSize ? [size] : [])],
       sentence: `The groups of ${field} are weighted ${words[between]}, and the securities within a group ${words[within]}.`,

@@ -25,14 +25,15 @@ export const priceWeight = defineWeightingClass({
   behaviour({ factor_field: factorField, splits }) {
     const value = useNumber('CLOSE', '', true);
     const factor = factorField === null ? null : useNumber(factorField, 'factor_field');
-    const held = factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
+    const sharesPhrase =
+      factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
     const ofSplits =
       splits === 'divisor'
         ? 'A split keeps the number of shares and changes the divisor'
         : 'A split multiplies the number of shares';
     return {
       reads: factor === null ? [value] : [value, factor],
-      sentence: `The index holds ${held}: weights are in proportion to its price in index currency. ${ofSplits}.`,
+      sentence: `The index holds ${sharesPhrase}: weights are in proportion to its price in index currency. ${ofSplits}.`,
       formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
       weigh(scope) {
         const prices = readValues(scope, value);

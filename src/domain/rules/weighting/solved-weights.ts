@@ -22,18 +22,18 @@ export function expandSolved({ weights, positions, count, covariance }: SolvedWe
   });
   return createWeights(values, (position) => {
     const n = weights.length;
-    const own = Array.from(positions).indexOf(position);
+    const ownPosition = Array.from(positions).indexOf(position);
     let variance = 0;
     let marginal = 0;
-    let held = 0;
+    let heldCount = 0;
     for (let k = 0; k < n; k++) {
       let product = 0;
       for (let j = 0; j < n; j++) product += covariance[k * n + j]! * weights[j]!;
       variance += weights[k]! * product;
-      if (k === own) marginal = product;
-      if (weights[k]! >= WEIGHT_MIN) held++;
+      if (k === ownPosition) marginal = product;
+      if (weights[k]! >= WEIGHT_MIN) heldCount++;
     }
-    return { variance, marginal: own < 0 ? null : marginal, count: held };
+    return { variance, marginal: ownPosition < 0 ? null : marginal, count: heldCount };
   });
 }
 

@@ -80,7 +80,7 @@ async function readTables(
   }
   onProgress(0.2, 'reading market');
   const [first = 'market', ...others] = tables.market;
-  const scan = scanOf(first);
+  const scan = formatScan(first);
   const columns = planMarketColumns(await readColumns(duck.connection, scan), problems, reading.terms.mapping);
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
@@ -101,9 +101,9 @@ async function readTables(
     (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'),
     reading.follower,
   );
-  const beside = rows.toTables();
-  if (market === undefined) reportSeries(names, beside.series, problems);
-  const complete = market && completeMappedContent(market.panels, beside, reading.terms, problems);
+  const otherTables = rows.toTables();
+  if (market === undefined) reportSeries(names, otherTables.series, problems);
+  const complete = market && completeMappedContent(market.panels, otherTables, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {
     ...complete,
@@ -111,7 +111,7 @@ async function readTables(
   };
 }
 
-const scanOf = (table: string) => `${CATALOGUE}.main.${quoteName(table)}`;
+const formatScan = (table: string) => `${CATALOGUE}.main.${quoteName(table)}`;
 
 /** Reads a table row by row. */
 async function readCells(
@@ -119,7 +119,7 @@ async function readCells(
   tableKind: TableKind,
   table: string,
 ): Promise<void> {
-  const scan = scanOf(table);
+  const scan = formatScan(table);
   const typed = await readColumns(connection, scan);
   const columns = typed.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });

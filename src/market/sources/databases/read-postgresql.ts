@@ -138,9 +138,9 @@ async function readTable(client: Client, tableReadResult: TableReadResult): Prom
     hasKeys &&
     tableReadResult.terms.mapping === null &&
     columns.every(({ name, type }) => {
-      const known = getColumnName('market', name);
-      if (known === 'identifier') return TEXTS.has(type);
-      return known === 'date' ? DATES.has(type) : NUMBERS.has(type);
+      const columnName = getColumnName('market', name);
+      if (columnName === 'identifier') return TEXTS.has(type);
+      return columnName === 'date' ? DATES.has(type) : NUMBERS.has(type);
     });
   if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, tableReadResult);
   else await readCells(client, source, columns, tableReadResult);
@@ -153,7 +153,7 @@ async function copyMarket(
   columns: readonly Column[],
   { rows, problems, onProgress }: TableReadResult,
 ): Promise<void> {
-  const known = columns.map(({ name }) => getColumnName('market', name));
+  const columnNames = columns.map(({ name }) => getColumnName('market', name));
   const writer = rows.beginMarket(
     'market',
     columns.map(({ name }) => name),
@@ -161,8 +161,10 @@ async function copyMarket(
   if (writer === undefined) return;
   const { file, market } = writer;
   const list = columns.map(({ name, type }, i) => {
-    if (known[i] === 'identifier') return `${quoteName(name)}::text`;
-    return known[i] === 'date' ? `${quoteName(name)}::date` : `${quoteName(name)}${type === 701 ? '' : '::float8'}`;
+    if (columnNames[i] === 'identifier') return `${quoteName(name)}::text`;
+    return columnNames[i] === 'date'
+      ? `${quoteName(name)}::date`
+      : `${quoteName(name)}${type === 701 ? '' : '::float8'}`;
   });
   const { rows: estimate } = await client.query<{ reltuples: number }>(
     'SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)',

@@ -85,10 +85,10 @@ function readTables(
   let database: InstanceType<typeof sqlite.Database> | undefined;
   try {
     database = new sqlite.Database(copy, { readOnly: true, fileMustExist: true });
-    const held = new Set(
+    const existingTables = new Set(
       database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])),
     );
-    const tables = chooseTables(held, named, problems, terms.mapping);
+    const tables = chooseTables(existingTables, named, problems, terms.mapping);
     for (const tableKind of TABLE_KINDS) {
       for (const table of tables[tableKind] ?? []) {
         onProgress(tableKind === 'market' ? 0.1 : 0.9, `reading ${tableKind}`);

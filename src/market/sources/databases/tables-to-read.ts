@@ -14,26 +14,27 @@ export type DatabaseProgress = (fraction: number, message: string) => void;
  * named like their dataset. Reports a named table that is absent, and a missing market.
  */
 export function chooseTables(
-  held: ReadonlySet<string>,
+  existingTables: ReadonlySet<string>,
   named: TableNames,
   problems: Problems,
   mapping: Mapping | null = null,
 ): Readonly<Partial<Record<TableKind, readonly string[]>>> {
-  const chosen: Partial<Record<TableKind, readonly string[]>> = {};
+  const chosenTables: Partial<Record<TableKind, readonly string[]>> = {};
   for (const tableKind of TABLE_KINDS) {
     const name = named[tableKind] ?? tableKind;
-    const mapped = tableKind === 'market' && named.market === undefined ? listMappedTables(held, mapping) : [];
-    if (mapped.length > 0) chosen[tableKind] = mapped;
-    else if (held.has(name)) chosen[tableKind] = [name];
+    const mapped =
+      tableKind === 'market' && named.market === undefined ? listMappedTables(existingTables, mapping) : [];
+    if (mapped.length > 0) chosenTables[tableKind] = mapped;
+    else if (existingTables.has(name)) chosenTables[tableKind] = [name];
     else if (named[tableKind] !== undefined || tableKind === 'market')
       problems.error({
         code: 'LOCATION_NOT_FOUND',
         path: named[tableKind] === undefined ? tableKind : `tables.${tableKind}`,
-        message: `The database has no table ${name}.${suggestName(name, held)}${describeNaming(tableKind, held)}`,
-        accepted: [...held].slice(0, ACCEPTED_MAX),
+        message: `The database has no table ${name}.${suggestName(name, existingTables)}${describeNaming(tableKind, existingTables)}`,
+        accepted: [...existingTables].slice(0, ACCEPTED_MAX),
       });
   }
-  return chosen;
+  return chosenTables;
 }
 
 /** Maximum number of tables listed in a finding for selection, and maximum number listed in its message. */
@@ -41,13 +42,13 @@ const ACCEPTED_MAX = 200;
 const LISTED_MAX = 10;
 
 /** Describes how to name another table for a dataset. */
-function describeNaming(tableKind: TableKind, held: ReadonlySet<string>): string {
-  if (held.size === 0) return ' It has none.';
-  const list = [...held].slice(0, LISTED_MAX).join(', ');
-  const more = held.size > LISTED_MAX ? ` and ${held.size - LISTED_MAX} more` : '';
-  return ` It has ${list}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }; inspect proposes it.`;
+function describeNaming(tableKind: TableKind, existingTables: ReadonlySet<string>): string {
+  if (existingTables.size === 0) return ' It has none.';
+  const list = [...existingTables].slice(0, LISTED_MAX).join(', ');
+  const more = existingTables.size > LISTED_MAX ? ` and ${existingTables.size - LISTED_MAX} more` : '';
+  return ` It has ${list}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
 }
 
 /** Returns the tables of a wide market, one per field, that the mapping names. */
-const listMappedTables = (held: ReadonlySet<string>, mapping: Mapping | null) =>
-  Object.keys(mapping?.fields ?? {}).filter((name) => held.has(name));
+const listMappedTables = (existingTables: ReadonlySet<string>, mapping: Mapping | null) =>
+  Object.keys(mapping?.fields ?? {}).filter((name) => existingTables.has(name));

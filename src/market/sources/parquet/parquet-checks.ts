@@ -26,7 +26,7 @@ export async function reportColumns(
   problems: Problems,
 ): Promise<void> {
   const schema = `parquet_schema([${files.map(({ path }) => quoteText(path)).join(', ')}])`;
-  const labelOf = (path: unknown): string => files.find((file) => file.path === String(path))?.label ?? table;
+  const findLabel = (path: unknown): string => files.find((file) => file.path === String(path))?.label ?? table;
   const wide = await connection.runAndReadAll(
     `SELECT name, precision, scale, min(file_name) FROM ${schema} WHERE precision > ${DECIMAL_DIGITS_MAX} GROUP BY ALL ORDER BY ALL LIMIT ${LISTED_MAX}`,
   );
@@ -35,7 +35,7 @@ export async function reportColumns(
       code: 'NOT_A_NUMBER',
       path: `${table}.${String(name)}`,
       column: String(name),
-      message: `The column ${String(name)} of ${labelOf(path)} is of type DECIMAL(${String(digits)},${String(scale)}); decimals of at most ${DECIMAL_DIGITS_MAX} digits are read.`,
+      message: `The column ${String(name)} of ${findLabel(path)} is of type DECIMAL(${String(digits)},${String(scale)}); decimals of at most ${DECIMAL_DIGITS_MAX} digits are read.`,
     });
   const names = new Set(columns.map(({ name }) => name.toLowerCase()));
   const renamed = columns.flatMap(({ name }) => {
@@ -49,8 +49,8 @@ export async function reportColumns(
   for (const [name, other, path] of twins.getRows())
     problems.error({
       code: 'DUPLICATE_KEY',
-      path: `${labelOf(path)}.${String(other)}`,
+      path: `${findLabel(path)}.${String(other)}`,
       column: String(other),
-      message: `${labelOf(path)} has the columns ${String(name)} and ${String(other)}, which are one name in any case; it may have one of them.`,
+      message: `${findLabel(path)} has the columns ${String(name)} and ${String(other)}, which are one name in any case; it may have one of them.`,
     });
 }

@@ -4,7 +4,7 @@ import { getColumnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
 import { toCell, quoteName, formatBoundText } from '../../formats/duckdb.js';
 import { readDay } from '../../formats/cells.js';
-import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
+import { formatScan, type ParquetFile, type TypedColumn } from './parquet.js';
 
 /** Key of a hive partition in the name of a folder, such as `date=2024-01-02`. */
 interface FolderKey {
@@ -43,8 +43,8 @@ export function addKeys<F extends ParquetFile>(
   ownTypedColumns: readonly TypedColumn[],
   isWanted: (key: string) => boolean,
 ): { readonly files: readonly F[]; readonly columns: readonly TypedColumn[] } {
-  const held = new Set(ownTypedColumns.map(({ name }) => name.trim().toLowerCase()));
-  const isUsedName = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
+  const ownNames = new Set(ownTypedColumns.map(({ name }) => name.trim().toLowerCase()));
+  const isUsedName = ({ name }: FolderKey): boolean => isWanted(name) && !ownNames.has(name.trim().toLowerCase());
   const results = files.map(({ label }) => listKeys(label).filter(isUsedName));
   const names = [...new Set(results.flatMap((keys) => keys.map(({ name }) => name)))];
   if (names.length === 0) return { files, columns: ownTypedColumns };
@@ -97,34 +97,34 @@ async function warnOfIgnoredFiles(
   column: string,
   problems: Problems,
 ): Promise<void> {
-  const known = getColumnName('market', column);
+  const columnName = getColumnName('market', column);
   const keyOf = new Map(
     files.flatMap(({ path, label, keys = [] }) => {
       const key = listKeys(label).findLast(
-        ({ name }) => getColumnName('market', name) === known && !keys.includes(name),
+        ({ name }) => getColumnName('market', name) === columnName && !keys.includes(name),
       );
       return key === undefined ? [] : [[path, { label, key }] as const];
     }),
   );
   if (keyOf.size === 0) return;
-  const held = quoteName(column);
+  const quotedName = quoteName(column);
   const formatBoundKey = (end: string) => formatBoundText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, ${formatBoundKey(`min(${held})`)}, ${formatBoundKey(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${formatBoundKey(`min(${quotedName})`)}, ${formatBoundKey(`max(${quotedName})`)} FROM ${formatScan(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const message = keyOf.get(String(path));
-    const written = known === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
-    if (message === undefined || (known === 'date' && typeof written !== 'number')) continue; // the key may be only a year
-    const values = ends.map((end) => (known === 'date' ? readDay(toCell(end!)) : String(end).trim()));
+    const written = columnName === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
+    if (message === undefined || (columnName === 'date' && typeof written !== 'number')) continue; // the key may be only a year
+    const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : String(end).trim()));
     const other = values.find((value) => value !== written) ?? undefined;
     if (other === undefined) continue; // an empty value is reported with its row
-    const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
+    const shownValue = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
     problems.warning({
       code: 'COLUMN_IGNORED',
       path: message.label,
       column,
-      message: `The folder key ${message.key.name}=${message.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shown}.`,
+      message: `The folder key ${message.key.name}=${message.key.value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shownValue}.`,
     });
   }
 }

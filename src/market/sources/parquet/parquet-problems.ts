@@ -90,8 +90,8 @@ async function reportBadKeys(
   const bad = await connection.createAppender('bad_keys');
   let count = 0;
   for await (const chunk of streamChunks(connection, `SELECT DISTINCT ${value}, ${text} FROM ${numberedScan}`)) {
-    for (const [held, written] of chunk.getRows()) {
-      if (!isBad(held!)) continue;
+    for (const [keyValue, written] of chunk.getRows()) {
+      if (!isBad(keyValue!)) continue;
       count += 1;
       if (typeof written === 'string') bad.appendVarchar(written);
       else bad.appendNull();
@@ -158,10 +158,10 @@ async function reportRepeatedKeys(
   for (const { path, times, values: row } of listed) {
     const [key, day, file, at] = row.map(String) as [string, string, string, string];
     const alike = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
-    const own = alike.find(([filename, number]) => filename === file && String(number) === at);
+    const ownRow = alike.find(([filename, number]) => filename === file && String(number) === at);
     const first = alike[0];
     const earlier = first &&
-      own && { path: formatRowPath(files, first), isSame: formatText(first) === formatText(own) };
+      ownRow && { path: formatRowPath(files, first), isSame: formatText(first) === formatText(ownRow) };
     problems.error(describeRepeatedKey(path, key, Number(day), earlier), times);
   }
 }

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { quoteText } from '../../formats/duckdb.js';
-import { readColumns, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
+import { readColumns, formatScan, type ParquetFile, type TypedColumn } from './parquet.js';
 import { addKeys } from './parquet-keys.js';
 import { assertTimeZone } from '../../formats/time-zones.js';
 
@@ -28,7 +28,7 @@ export async function addZones<F extends ParquetFile>(
   listed: readonly F[],
   isKey: (name: string) => boolean = () => true,
 ): Promise<ZonedFiles<F>> {
-  const ownTypedColumns = await readColumns(connection, scanOf(listed, { withRows: false }));
+  const ownTypedColumns = await readColumns(connection, formatScan(listed, { withRows: false }));
   const { files, columns } = addKeys(listed, ownTypedColumns, isKey);
   const moments = columns.flatMap(({ name, type }) => (type === ZONED_TYPE ? [name] : []));
   if (moments.length === 0) return { files, columns };

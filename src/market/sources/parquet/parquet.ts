@@ -33,7 +33,7 @@ const TIMESTAMP = /^TIMESTAMP/;
  * Returns the SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The hive
  * partitioning of DuckDB is disabled, because its keys would replace columns of the files.
  */
-export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
+export function formatScan(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => quoteText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
   const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = false${rows})`;
@@ -60,13 +60,13 @@ function formatLocalTime(files: readonly ParquetFile[], column: string): string 
   const formatZone = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
   const moment = quoteName(column);
   const cases = [...new Set(files.map(formatZone))].map((zone) => {
-    const those = files.filter((file) => formatZone(file) === zone);
+    const zoneFiles = files.filter((file) => formatZone(file) === zone);
     const minutes = parseOffsetMinutes(zone);
     const time =
       minutes === undefined
         ? `timezone(${quoteText(zone)}, ${moment})`
         : `timezone('UTC', ${moment}) + INTERVAL (${minutes}) MINUTE`;
-    return { time, paths: those.map(({ path }) => quoteText(path)).join(', ') };
+    return { time, paths: zoneFiles.map(({ path }) => quoteText(path)).join(', ') };
   });
   if (cases.length === 1) return cases[0]!.time;
   return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;
@@ -192,9 +192,9 @@ const DATES = /^(DATE|TIMESTAMP)/;
 function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
   const before = problems.errors;
   dataColumns.forEach(({ name, type }, i) => {
-    const known = names[i]!;
-    if (known === 'identifier' || known === '') return;
-    if (known === 'date') {
+    const columnName = names[i]!;
+    if (columnName === 'identifier' || columnName === '') return;
+    if (columnName === 'date') {
       if (!NUMERIC.test(type) && (!NON_NUMERIC.test(type) || DATES.test(type))) return;
       problems.error({
         code: 'BAD_DATE',

@@ -30,9 +30,9 @@ import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../run-tex
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 /** Returns a run; undefined if the random market or benchmark was refused. */
-function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
+function runOf(...runTerms: Parameters<typeof tryRun>): Run | undefined {
   try {
-    return tryRun(...given);
+    return tryRun(...runTerms);
   } catch (refusal) {
     if (refusal instanceof Refusal && refusal.code === 'NO_COMMON_DATES') return undefined;
     throw refusal;
@@ -138,9 +138,9 @@ describe('on random markets', () => {
         fc.nat(1000),
         async ({ market }, row, kind, choice) => {
           const grown = await attachDigests(market);
-          const known = await attachDigests(cut(market, row + 1));
+          const knownMarket = await attachDigests(cut(market, row + 1));
           const day = market.dates[row]!;
-          const prefix = createPrefix(known.market, known.digests, day);
+          const prefix = createPrefix(knownMarket.market, knownMarket.digests, day);
           expect(comparePrefixes(createPrefix(grown.market, grown.digests, day), prefix)).toBeNull();
           const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
           expect(comparePrefixes(createPrefix(since, grown.digests, day), prefix)).toBeNull();

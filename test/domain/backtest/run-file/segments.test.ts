@@ -84,8 +84,8 @@ describe('the files of an extended run', () => {
 
   test('are missed when one of them is not there', () => {
     const { files } = extendDaily({ rows: 20, to: 22, datesMax: 0 });
-    const own = files.at(-1)!;
-    const columns = openColumns((start, end) => own.slice(start, end));
+    const lastFile = files.at(-1)!;
+    const columns = openColumns((start, end) => lastFile.slice(start, end));
     expect(columns.i32('days')).toHaveLength(22);
     expect(() => columns.f64('weights')).toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
   });

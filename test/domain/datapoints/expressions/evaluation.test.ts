@@ -59,10 +59,10 @@ const request = { session: DECISION, selection: SELECTION, universe: Array.from(
 describe('against a plain interpreter', () => {
   test('every number is what the definitions give', () => {
     fc.assert(
-      fc.property(tables, createExpressions(), (given, tree) => {
-        const result = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
+      fc.property(tables, createExpressions(), (table, tree) => {
+        const result = sectionOf(table).numbers(tree, Int32Array.from(SELECTION));
         SELECTION.forEach((security, i) => {
-          const meant = interpretExpression(tree, given, { ...request, security });
+          const meant = interpretExpression(tree, table, { ...request, security });
           const context = `${printExpression(tree)} of ${security}`;
           if (!Number.isFinite(meant)) expect([context, result[i]]).toEqual([context, NaN]);
           else expect(Math.abs(result[i]! - meant), context).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(meant)));
@@ -80,9 +80,9 @@ describe('against a plain interpreter', () => {
           fc.constantFrom<ExpressionNode>({ node: 'field', name: 'A' }, { node: 'field', name: 'B', lag: 1 }),
           2,
         ),
-        (given, tree) => {
-          const found = sectionOf(given).truths(tree, Int32Array.from(SELECTION));
-          const meant = SELECTION.map((security) => truthOf(tree, given, { ...request, security }));
+        (table, tree) => {
+          const found = sectionOf(table).truths(tree, Int32Array.from(SELECTION));
+          const meant = SELECTION.map((security) => truthOf(tree, table, { ...request, security }));
           expect([...found].map((truth) => (truth === 2 ? null : truth === 1))).toEqual(meant);
         },
       ),
@@ -93,12 +93,12 @@ describe('against a plain interpreter', () => {
 
 test('what comes after the decision changes no bit of a value', () => {
   fc.assert(
-    fc.property(tables, tables, createExpressions(), (given, other, tree) => {
+    fc.property(tables, tables, createExpressions(), (table, other, tree) => {
       const changeLaterRows = (name: string) =>
-        given.numbers[name]!.map((row, t) => (t <= DECISION ? row : other.numbers[name]![t]!));
-      const changed = { ...given, numbers: Object.fromEntries(NUMBERS.map((name) => [name, changeLaterRows(name)])) };
+        table.numbers[name]!.map((row, t) => (t <= DECISION ? row : other.numbers[name]![t]!));
+      const changed = { ...table, numbers: Object.fromEntries(NUMBERS.map((name) => [name, changeLaterRows(name)])) };
       const columns = Int32Array.from(SELECTION);
-      expect(sectionOf(changed).numbers(tree, columns)).toEqual(sectionOf(given).numbers(tree, columns));
+      expect(sectionOf(changed).numbers(tree, columns)).toEqual(sectionOf(table).numbers(tree, columns));
     }),
     { numRuns: 150 },
   );
@@ -106,8 +106,8 @@ test('what comes after the decision changes no bit of a value', () => {
 
 test('an expression of one datapoint has the bits of the datapoint', () => {
   fc.assert(
-    fc.property(tables, (given) => {
-      const section = sectionOf(given);
+    fc.property(tables, (table) => {
+      const section = sectionOf(table);
       const columns = Int32Array.from(SELECTION);
       const expectSame = (text: string, field: object) => {
         const base = { name: 'A', dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none' } as const;

@@ -211,8 +211,8 @@ function evaluateOnSession(
 
 /** Inserts empty rows between rows, so that no value is carried to the next row. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
-  const known = SPREAD.get(rows);
-  if (known !== undefined) return known;
+  const cachedRows = SPREAD.get(rows);
+  if (cachedRows !== undefined) return cachedRows;
   const empty = rows[0]!.map(() => NaN);
   const wide = rows.flatMap((row) => [[...row], ...Array.from({ length: STALE }, () => empty)]);
   SPREAD.set(rows, wide);
@@ -254,30 +254,30 @@ function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { r
   const evaluateOperand = (security: number): number =>
     interpretExpression(call.operands[0]!, tables, { ...scope, security });
   const values = peers.map(evaluateOperand).filter((value) => !Number.isNaN(value));
-  const own = evaluateOperand(point.security);
+  const ownValue = evaluateOperand(point.security);
   const n = values.length;
   const total = values.reduce((sum, value) => sum + value, 0);
   const mean = total / n;
   const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / n);
-  const larger = values.filter((value) => value > own).length;
+  const larger = values.filter((value) => value > ownValue).length;
   if (n === 0) return NaN;
   if (call.name === 'sum') return total;
   if (call.name === 'mean') return mean;
   if (call.name === 'median') return medianOf(values);
-  if (Number.isNaN(own)) return NaN;
+  if (Number.isNaN(ownValue)) return NaN;
   switch (call.name) {
     case 'zscore':
-      return values.every((value) => value === values[0]) ? 0 : (own - mean) / deviation;
+      return values.every((value) => value === values[0]) ? 0 : (ownValue - mean) / deviation;
     case 'rank':
       return 1 + larger;
     case 'percentile':
       return n === 1 ? 1 : (n - 1 - larger) / (n - 1);
     case 'demean':
-      return own - mean;
+      return ownValue - mean;
     case 'share':
-      return toFinite(own / total);
+      return toFinite(ownValue / total);
     case 'coverage':
-      return toFinite(values.filter((value) => value >= own).reduce((sum, value) => sum + value, 0) / total);
+      return toFinite(values.filter((value) => value >= ownValue).reduce((sum, value) => sum + value, 0) / total);
     default: {
       const k = (call.operands[1] as { value: number } | undefined)?.value;
       const sorted = values.toSorted((a, b) => a - b);
@@ -288,7 +288,7 @@ function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { r
       };
       const low = k === undefined ? computeQuantile(call.low ?? 0) : mean - k * deviation;
       const high = k === undefined ? computeQuantile(call.high ?? 1) : mean + k * deviation;
-      return Math.min(Math.max(own, low), high);
+      return Math.min(Math.max(ownValue, low), high);
     }
   }
 }

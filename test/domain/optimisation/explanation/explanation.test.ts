@@ -136,8 +136,8 @@ test('a row that chooses securities costs the improvement of the search without 
   const free = valueOf({ ...market, rows: rows.slice(1) });
   expect(Math.abs(choice!.without! - free)).toBeLessThan(1e-12);
   const left = input.problem.identifiers.filter((_, i) => input.solution.weights[i] === 0);
-  const held = [{ type: 'Exclude', params: { identifiers: left } }];
-  expect(Math.abs(bound!.without! - valueOf({ ...market, rows: held }))).toBeLessThan(1e-9);
+  const rowsOfHeld = [{ type: 'Exclude', params: { identifiers: left } }];
+  expect(Math.abs(bound!.without! - valueOf({ ...market, rows: rowsOfHeld }))).toBeLessThan(1e-9);
   for (const { sentence } of computeSensitivities(solvers, input))
     expect(sentence).toContain(', with the same securities held.');
 });
@@ -193,20 +193,20 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
 
   test('cost what a small loosening of each brings: nothing where another still holds', () => {
     // Caps low enough to bind both securities.
-    const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
-    expect(own).toBeGreaterThan(0);
+    const upperBound = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
+    expect(upperBound).toBeGreaterThan(0);
     const createMarket = (upper: number, group: number) => ({
       ...MARKET,
       rows: createBaseRows(upper, group),
       objective,
     });
-    const input = explainMarket(createMarket(own, 2 * own));
+    const input = explainMarket(createMarket(upperBound, 2 * upperBound));
     const { sides, dependent } = computeOneSidedPrices(solvers, input);
-    const value = valueOf(createMarket(own, 2 * own));
+    const value = valueOf(createMarket(upperBound, 2 * upperBound));
     const step = 1e-5;
     const slopes = {
-      pos: (valueOf(createMarket(own + step, 2 * own)) - value) / step,
-      sec: (valueOf(createMarket(own, 2 * own + step)) - value) / step,
+      pos: (valueOf(createMarket(upperBound + step, 2 * upperBound)) - value) / step,
+      sec: (valueOf(createMarket(upperBound, 2 * upperBound + step)) - value) / step,
     };
     expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
     const isClose = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
@@ -219,16 +219,16 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
     // With only one of the two caps the group row is satisfied and the other security changes.
     for (const name of wanted.slice(0, 2)) {
-      const loosened = createBaseRows(own, 2 * own).flatMap((row): Row[] =>
+      const loosened = createBaseRows(upperBound, 2 * upperBound).flatMap((row): Row[] =>
         row.id !== 'pos'
           ? [row]
           : wanted.slice(0, 2).map((each) => ({
               ...row,
               id: each,
-              params: { upper: each === name ? own + step : own, identifiers: [each] },
+              params: { upper: each === name ? upperBound + step : upperBound, identifiers: [each] },
             })),
       );
-      const slope = (valueOf({ ...createMarket(own, 2 * own), rows: loosened }) - value) / step;
+      const slope = (valueOf({ ...createMarket(upperBound, 2 * upperBound), rows: loosened }) - value) / step;
       expect(isClose(priceOf(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
     }
   });

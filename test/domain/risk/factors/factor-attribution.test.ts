@@ -101,10 +101,10 @@ test('months with returns of too few securities are reported with both numbers, 
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
     weightsBefore: () => new Float64Array(3).fill(1 / 3),
   });
-  const held = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
-  expect(months).toBe(held.size);
+  const heldMonths = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
+  expect(months).toBe(heldMonths.size);
   // The market and three sectors are four factors, so four securities would leave no degrees of freedom.
-  expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));
+  expect(unexplained).toEqual(Array.from(heldMonths, () => ({ names: 3, needed: 5 })));
   expect(other).toBeCloseTo(totalReturn, 12);
   expect(coveredWeight).toBe(0);
 });

@@ -13,8 +13,13 @@ import { marketOf } from '../../rules/rule-market.js';
 import { golden, N, names, createStyleMarket, createStyleWindow, T } from './style-market.js';
 import { computeCovarianceByDefinition, createRandomReturns, windowOf } from '../window.js';
 
-function estimateModel(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
-  const { covariance, factors } = estimateRiskModel(openWasmEngine(), window, asked, RiskModelRequest.parse(settings));
+function estimateModel(window: ReturnWindow, settings: Partial<RiskModelRequest>, columns: readonly number[] = names) {
+  const { covariance, factors } = estimateRiskModel(
+    openWasmEngine(),
+    window,
+    columns,
+    RiskModelRequest.parse(settings),
+  );
   return { covariance: covariance.slice(), ...factors! };
 }
 
@@ -92,9 +97,9 @@ describe('a style model', () => {
 
   test('uses no data after its last session', () => {
     const until = [200, 380] as const;
-    const known = estimateModel(createStyleWindow(createStyleMarket(), until), { estimator: 'styles' });
+    const earlierModel = estimateModel(createStyleWindow(createStyleMarket(), until), { estimator: 'styles' });
     const changed = estimateModel(createStyleWindow(createStyleMarket({ after: 380 }), until), { estimator: 'styles' });
-    expect(changed.covariance).toEqual(known.covariance);
+    expect(changed.covariance).toEqual(earlierModel.covariance);
   });
 
   test('begins where its styles begin', () => {

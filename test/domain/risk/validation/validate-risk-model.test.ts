@@ -43,7 +43,7 @@ test('forecasts of a sample covariance have the statistics that numpy computes',
   expect(days).toHaveLength(24);
   expect(portfolios.map(({ family, number }) => `${family} ${number}`)).toEqual(Object.keys(expected));
   for (const one of portfolios) {
-    const known = expected[`${one.family} ${one.number}`]!;
+    const expectedValues = expected[`${one.family} ${one.number}`]!;
     const shown: Record<string, number | null> = {
       observations: one.observations,
       bias: one.bias,
@@ -53,7 +53,7 @@ test('forecasts of a sample covariance have the statistics that numpy computes',
       forecast_volatility: one.forecastVolatility,
       realised_volatility: one.realisedVolatility,
     };
-    for (const [name, value] of Object.entries(known)) expect(shown[name], name).toBeCloseTo(value, 10);
+    for (const [name, value] of Object.entries(expectedValues)) expect(shown[name], name).toBeCloseTo(value, 10);
   }
 });
 
@@ -67,9 +67,9 @@ describe('forecasts', () => {
     const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
     const selectBefore = <T extends { readonly day: number }>(days: readonly T[]) =>
       days.filter(({ day }) => day <= 15_000 + cut + 2 * (cut / 5));
-    const known = selectBefore(forecastsOf(returns));
-    expect(known).toHaveLength(9);
-    expect(selectBefore(forecastsOf(changed))).toEqual(known);
+    const earlierForecasts = selectBefore(forecastsOf(returns));
+    expect(earlierForecasts).toHaveLength(9);
+    expect(selectBefore(forecastsOf(changed))).toEqual(earlierForecasts);
     expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
   });
 
@@ -91,8 +91,11 @@ describe('portfolios', () => {
   const returns = createRandomReturns(70, 25, 4);
 
   test('of an equal-weighted index have the outcomes of the equal-weighted portfolio', () => {
-    const held = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
-    const { portfolios } = validateModel(returns, { heldOn: () => held, terms: { random: 0, eigenportfolios: 0 } });
+    const heldWeights = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
+    const { portfolios } = validateModel(returns, {
+      heldOn: () => heldWeights,
+      terms: { random: 0, eigenportfolios: 0 },
+    });
     const [equal, index] = portfolios;
     expect(index).toEqual({ ...equal, family: 'index' });
   });

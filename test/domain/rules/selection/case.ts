@@ -9,8 +9,8 @@ export interface Case {
 
 export type Values = Map<string, number | null>;
 
-export const createValues = (universe: readonly string[], of: (name: string) => number | null): Values =>
-  new Map(universe.map((name) => [name, of(name)]));
+export const createValues = (universe: readonly string[], readValue: (name: string) => number | null): Values =>
+  new Map(universe.map((name) => [name, readValue(name)]));
 export const selectBy = (all: Values, passes: (value: number) => boolean, include = false) =>
   [...all].filter(([, value]) => (value === null ? include : passes(value))).map(([name]) => name);
 export function groupNames(names: readonly string[], groupOf: (name: string) => unknown): string[][] {

@@ -7,8 +7,8 @@ import { CLOSES, createDocument, listFindings, requestRefusal, service, SHARES }
 
 export function describeExpressions(): void {
   describe('expressions', () => {
-    const evaluate = (asked: Record<string, unknown>) =>
-      service.ok<DatapointEvaluation>('POST', '/indices/datapoints/evaluate', asked);
+    const evaluate = (evaluation: Record<string, unknown>) =>
+      service.ok<DatapointEvaluation>('POST', '/indices/datapoints/evaluate', evaluation);
 
     test('an editor receives the canonical text, the unit and the values of three securities', async () => {
       const result = await evaluate({ expression: 'CLOSE*SHARES_OUTSTANDING / sum(MARKET_CAP)', as_of: '2024-01-03' });

@@ -65,7 +65,7 @@ describe('certified answers', () => {
     for (const { program, certified } of solvedOnes) {
       const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
       for (const point of [certified.point, off]) {
-        const own = computeExactResiduals(program, point);
+        const exactResiduals = computeExactResiduals(program, point);
         const { primal, dual, gap } = computeRationalResiduals(
           program,
           point.x,
@@ -74,9 +74,9 @@ describe('certified answers', () => {
         );
         const isTouching = (value: number, other: number) =>
           expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));
-        isTouching(own.primal, primal);
-        isTouching(own.dual, dual);
-        isTouching(Math.abs(own.gap), gap);
+        isTouching(exactResiduals.primal, primal);
+        isTouching(exactResiduals.dual, dual);
+        isTouching(Math.abs(exactResiduals.gap), gap);
       }
     }
   });

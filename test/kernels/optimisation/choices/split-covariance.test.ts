@@ -15,10 +15,10 @@ const N = 10;
 function createQuadratic() {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const beta = Float64Array.from({ length: N }, () => 1 + 0.3 * random.normal());
-  const own = Float64Array.from({ length: N }, () => 0.5 + random.uniform());
+  const specific = Float64Array.from({ length: N }, () => 0.5 + random.uniform());
   const matrix = Float64Array.from({ length: N * N }, (_, e) => {
     const [i, j] = [Math.floor(e / N), e % N];
-    return beta[i]! * beta[j]! + (i === j ? own[i]! : 0);
+    return beta[i]! * beta[j]! + (i === j ? specific[i]! : 0);
   });
   const size = Float64Array.from({ length: N }, () => Math.exp(random.normal()));
   const total = size.reduce((sum, value) => sum + value, 0);

@@ -11,10 +11,10 @@ const WORK = 1e6;
 function createQuadratic(seed: number, maximum: number, groups: readonly number[][] = []): ChosenQuadratic {
   const random = createCounterRandom({ seed, stream: 1 });
   const loadings = Array.from({ length: N }, () => [1 + 0.3 * random.normal(), random.normal()]);
-  const own = loadings.map(() => 0.3 + random.uniform());
+  const specific = loadings.map(() => 0.3 + random.uniform());
   const matrix = Float64Array.from({ length: N * N }, (_, e) => {
     const [i, j] = [Math.floor(e / N), e % N];
-    return loadings[i]![0]! * loadings[j]![0]! + loadings[i]![1]! * loadings[j]![1]! + (i === j ? own[i]! : 0);
+    return loadings[i]![0]! * loadings[j]![0]! + loadings[i]![1]! * loadings[j]![1]! + (i === j ? specific[i]! : 0);
   });
   const size = loadings.map(() => Math.exp(random.normal()));
   const total = size.reduce((sum, value) => sum + value, 0);

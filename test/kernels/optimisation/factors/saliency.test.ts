@@ -12,8 +12,8 @@ test('a saliency is the cost of dropping the security if only the budget constra
   );
   const metric = createDenseMetric(matrix, n);
   const centre = Float64Array.of(0.3, 0.2, 0.1, 0.15, 0.05, 0.2);
-  const held = Int32Array.from(centre.keys());
-  const cost = computeSaliencies(plainAlgebra, metric, held, centre);
+  const positions = Int32Array.from(centre.keys());
+  const cost = computeSaliencies(plainAlgebra, metric, positions, centre);
   const solver = createSolver(plainAlgebra);
   const unbounded = { lower: new Float64Array(n).fill(-Infinity), upper: new Float64Array(n).fill(Infinity) };
   const rows = {
@@ -23,7 +23,7 @@ test('a saliency is the cost of dropping the security if only the budget constra
     upper: Float64Array.of(1),
     penalty: Float64Array.of(Infinity),
   };
-  for (const i of held) {
+  for (const i of positions) {
     const lower = unbounded.lower.slice();
     const upper = unbounded.upper.slice();
     lower[i] = upper[i] = 0;

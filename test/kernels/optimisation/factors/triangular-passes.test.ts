@@ -29,13 +29,13 @@ describe('passes over a triangular factor', () => {
   test.each(ORDERS)('are bit-identical to passes over single rows, and invert the factor: order %d', (n) => {
     const stride = n + SPARE_ROWS;
     const l = factorOf(n, stride);
-    const given = vectorOf(n, 7);
-    const forwards = given.slice();
+    const rightSide = vectorOf(n, 7);
+    const forwards = rightSide.slice();
     solveForward(l, forwards, { n, stride });
-    const backwards = given.slice();
+    const backwards = rightSide.slice();
     solveBackward(l, backwards, { n, stride });
     // Per row two sums, over even and odd positions, are accumulated and subtracted one after the other.
-    const expected = given.slice();
+    const expected = rightSide.slice();
     for (let i = 0; i < n; i++) {
       let [even, odd] = [expected[i]!, 0];
       for (let j = 0; j < i; j++) {
@@ -46,7 +46,7 @@ describe('passes over a triangular factor', () => {
       expected[i] = (even + odd) / l[i * stride + i]!;
     }
     expect([...forwards]).toEqual([...expected]);
-    const reversed = given.slice();
+    const reversed = rightSide.slice();
     for (let i = n - 1; i >= 0; i--) {
       reversed[i]! /= l[i * stride + i]!;
       for (let j = 0; j < i; j++) reversed[j]! -= l[i * stride + j]! * reversed[i]!;
@@ -62,8 +62,8 @@ describe('passes over a triangular factor', () => {
         }
         return total;
       });
-      expect(Math.abs(whole! - given[i]!)).toBeLessThan(1e-14);
-      expect(Math.abs(column! - given[i]!)).toBeLessThan(1e-14);
+      expect(Math.abs(whole! - rightSide[i]!)).toBeLessThan(1e-14);
+      expect(Math.abs(column! - rightSide[i]!)).toBeLessThan(1e-14);
     }
   });
 

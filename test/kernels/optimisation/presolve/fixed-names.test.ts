@@ -71,8 +71,8 @@ test('a state converts to the remaining variables and back', () => {
   const state = createColdState(reduced.program);
   const names = state.names.map((_, i) => (i % 3) - 1);
   const sides = state.sides.map((_, i) => (i % 2 === 0 ? 1 : -1));
-  const given = { ...state, names, sides };
-  expect(reduced.stateToReduced(reduced.stateToFull(given))).toEqual(given);
+  const fullState = { ...state, names, sides };
+  expect(reduced.stateToReduced(reduced.stateToFull(fullState))).toEqual(fullState);
 });
 
 test('few fixed variables, crossing bounds and norms leave a programme unchanged', () => {

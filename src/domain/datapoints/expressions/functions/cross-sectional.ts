@@ -25,10 +25,10 @@ const defineAcross = (entry: CrossSectionalEntry): SectionFunction => ({
  * number is missing if no security has a value.
  */
 const createSingleValue =
-  (of: (present: Float64Array) => number): SectionFunction['across'] =>
+  (summarise: (present: Float64Array) => number): SectionFunction['across'] =>
   (values) => {
     const present = values.filter((value) => !Number.isNaN(value));
-    return new Float64Array(values.length).fill(present.length === 0 ? NaN : of(present));
+    return new Float64Array(values.length).fill(present.length === 0 ? NaN : summarise(present));
   };
 
 const sumOf = (present: Float64Array): number => present.reduce((total, value) => total + value, 0);

@@ -50,7 +50,7 @@ interface FunctionDescription {
 /** Function of the values of one security. */
 export interface ElementwiseFunction extends FunctionDescription {
   readonly form: 'elementwise';
-  values(node: FunctionNode, at: Evaluator): Float64Array;
+  values(node: FunctionNode, evaluator: Evaluator): Float64Array;
 }
 
 /** Function of the values of all securities of a set or of a group. */

@@ -22,9 +22,9 @@ const defineOverWindow = (entry: OverTimeEntry): OverTimeFunction => ({
 /** Counts the values; missing if fewer than required. */
 const fillCounts: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
-    let found = 0;
-    for (let i = starts[k]!; i < starts[k]! + length; i++) if (!Number.isNaN(cells[i]!)) found++;
-    out[k] = found < enough ? NaN : found;
+    let presentCount = 0;
+    for (let i = starts[k]!; i < starts[k]! + length; i++) if (!Number.isNaN(cells[i]!)) presentCount++;
+    out[k] = presentCount < enough ? NaN : presentCount;
   }
 };
 

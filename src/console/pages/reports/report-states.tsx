@@ -1,0 +1,192 @@
+import type { RenderResult } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import type { Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { start } from '../../state/actions.js';
+import { addQuery, setParameters } from '../../state/location.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { createMomentFigure, formatMoment } from '../../words/dates.js';
+import { formatJobId } from '../../words/jobs.js';
+import { countValues, formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+
+/** An index with a stored run and its newest report. */
+interface ReportedIndex {
+  readonly id: string;
+  readonly runAt: string | null;
+  readonly report: RenderResult | undefined;
+}
+
+interface ReportStatesProps {
+  /** Finished reports, newest first. */
+  readonly renders: readonly RenderResult[];
+  /** Number of all stored reports. */
+  readonly total: number;
+  /** Template of new reports. */
+  readonly template: string | undefined;
+}
+
+/** Renders figures of all reports, and for each index with a run whether its newest report is of that run. */
+export function ReportStates({ renders, total, template }: ReportStatesProps) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const rows = (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt }): ReportedIndex => ({
+    id,
+    runAt,
+    report: renders.find(({ index_id: own }) => own === id),
+  }));
+  if (rows.length === 0) return null;
+  return (
+    <>
+      <Figures rows={rows} renders={renders} total={total} />
+      <Section title="Reports by index" aside="the newest report of each index, against its latest run">
+        <Table
+          label="reports by index"
+          name="states"
+          columns={createColumns(template)}
+          rows={rows}
+          keyOf={({ id }) => id}
+          sort={{ column: 'state', direction: 'asc' }}
+          height={300}
+        />
+      </Section>
+    </>
+  );
+}
+
+function Figures({
+  rows,
+  renders,
+  total,
+}: Omit<ReportStatesProps, 'template'> & { readonly rows: readonly ReportedIndex[] }) {
+  const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;
+  const [newest] = renders;
+  const stale = countOf('before the run');
+  return (
+    <Metrics
+      label="Figures of the reports"
+      metrics={[
+        {
+          term: 'Reports',
+          value: formatCount(total),
+          note: formatBytes(renders.reduce((sum, one) => sum + one.bytes, 0)),
+        },
+        {
+          term: 'Current',
+          value: formatCount(countOf('current')),
+          note: `of ${countValues(rows.length, 'index', 'indices')} with a run`,
+        },
+        {
+          term: 'Before the run',
+          value: formatCount(stale),
+          kind: stale > 0 ? 'down' : '',
+          note: 'to be rendered again',
+        },
+        { term: 'Without a report', value: formatCount(countOf('none')) },
+        {
+          term: 'Newest',
+          ...(newest === undefined ? { value: MISSING_TEXT } : createMomentFigure(newest.rendered_at)),
+        },
+      ]}
+    />
+  );
+}
+
+type ReportState = 'before the run' | 'none' | 'current';
+
+const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
+  'before the run': 'warning',
+  none: 'plain',
+  current: 'good',
+};
+
+/** Order of the states: reports that need an action are first. */
+const STATES = Object.keys(STATE_KINDS);
+
+function findState({ runAt, report }: ReportedIndex): ReportState {
+  if (report === undefined) return 'none';
+  return runAt !== null && report.rendered_at < runAt ? 'before the run' : 'current';
+}
+
+/** @param template template of new reports; undefined if there is none */
+const createColumns = (template: string | undefined): readonly Column<ReportedIndex>[] => [
+  {
+    id: 'id',
+    title: 'Index',
+    width: 120,
+    grow: 2,
+    value: ({ id }) => id,
+    show: ({ id }) => <a href={formatIndexAddress(id)}>{id}</a>,
+  },
+  {
+    id: 'state',
+    title: 'Report',
+    help: 'Newest report, compared with the latest run of the index',
+    width: 116,
+    value: (row) => STATES.indexOf(findState(row)),
+    copy: findState,
+    show: (row) => <Badge kind={STATE_KINDS[findState(row)]}>{findState(row)}</Badge>,
+  },
+  {
+    id: 'run',
+    title: 'Latest run',
+    width: 166,
+    priority: 3,
+    value: ({ runAt }) => runAt ?? '',
+    show: ({ runAt }) => formatMoment(runAt),
+  },
+  {
+    id: 'rendered',
+    title: 'Rendered',
+    width: 166,
+    priority: 2,
+    value: ({ report }) => report?.rendered_at ?? '',
+    show: ({ report }) =>
+      report === undefined ? (
+        MISSING_TEXT
+      ) : (
+        <a href={addQuery({ render: report.render_id })}>{formatMoment(report.rendered_at)}</a>
+      ),
+  },
+  {
+    id: 'name',
+    title: 'Title',
+    width: 120,
+    grow: 2,
+    priority: 4,
+    value: ({ report }) => report?.name ?? '',
+  },
+  {
+    id: 'pages',
+    title: 'Pages',
+    width: 64,
+    align: 'right',
+    priority: 5,
+    value: ({ report }) => report?.pages ?? null,
+  },
+  {
+    id: 'render',
+    title: '',
+    width: 84,
+    value: () => null,
+    show: ({ id, report }) =>
+      may('run') &&
+      template !== undefined && (
+        <ActionButton
+          kind="bare"
+          aria-label={`Render ${id}`}
+          act={async (onRefusal) => {
+            const body = { template_id: report?.template_id ?? template, index_id: id };
+            const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+            if (job !== undefined) setParameters({ render: formatJobId(job) });
+          }}
+        >
+          Render
+        </ActionButton>
+      ),
+  },
+];

@@ -24,7 +24,7 @@ export function DashboardPage() {
   const [dragged, setDragged] = useState<string | null>(null);
   const stored = pins.value;
   const isOverview = stored.length === 0 && !isArranged();
-  const overview = useMemo(() => overviewOf(listNewest(runs.data?.backtests ?? [])).map(createPin), [runs.data]);
+  const overview = useMemo(() => createOverview(listNewest(runs.data?.backtests ?? [])).map(createPin), [runs.data]);
   const all = isOverview ? overview : stored;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
@@ -35,7 +35,7 @@ export function DashboardPage() {
   return (
     <Page
       title="Dashboard"
-      subtitle={subtitleOf(all.length, isOverview)}
+      subtitle={formatSubtitle(all.length, isOverview)}
       actions={
         <>
           {all.length < PINS_MAX && <AddPart shown={all} />}
@@ -122,7 +122,7 @@ const PARTS = [
 /** Starter set, as positions in `PARTS`. */
 const INITIAL_PARTS = [0, 2, 3, 1] as const;
 
-const subtitleOf = (parts: number, isOverview: boolean): string | undefined => {
+const formatSubtitle = (parts: number, isOverview: boolean): string | undefined => {
   if (parts === 0) return undefined;
   return isOverview
     ? 'Overview of the newest runs. Move, remove or add parts: your arrangement is kept in this browser.'
@@ -141,7 +141,7 @@ const listNewest = (runs: Runs): readonly string[] => {
     .map(({ index_id: id }) => id);
 };
 
-function partOf(id: string, position: number): NewPin {
+function createNewPin(id: string, position: number): NewPin {
   const { tab, part, width } = PARTS[position]!; // `position` is a position in `PARTS`
   const address = formatAddress(formatIndexAddress(id), { tab: tab === 'performance' ? null : tab });
   return { address, part: part(id), page: id, width };
@@ -151,14 +151,14 @@ function partOf(id: string, position: number): NewPin {
 const OVERVIEW_RUNS = 4;
 
 /** Returns a comparison of the first runs, or the level of the only run, with the table of all indices. */
-function overviewOf(ids: readonly string[]): readonly NewPin[] {
+function createOverview(ids: readonly string[]): readonly NewPin[] {
   const [first] = ids;
   if (first === undefined) return [];
   const compared = formatAddress('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
   const page = 'Compare';
   return [
     ...(ids.length === 1
-      ? [partOf(first, 0), partOf(first, 1)]
+      ? [createNewPin(first, 0), createNewPin(first, 1)]
       : [
           { address: compared, part: 'Levels compared', page, width: 2 as const },
           { address: compared, part: 'Drawdowns compared', page, width: 1 as const },
@@ -177,14 +177,14 @@ function Empty() {
       action={
         ids.length > 0 && (
           <>
-            <Button kind="main" onClick={() => setPins(overviewOf(ids).map(createPin))}>
+            <Button kind="main" onClick={() => setPins(createOverview(ids).map(createPin))}>
               Start with an overview
             </Button>
             <AddSelect
               label="Start with an index"
               prompt="Start with an index"
               options={ids.map((id) => ({ value: id, text: id }))}
-              onAdd={(id) => setPins(INITIAL_PARTS.map((position) => createPin(partOf(id, position))))}
+              onAdd={(id) => setPins(INITIAL_PARTS.map((position) => createPin(createNewPin(id, position))))}
             />
           </>
         )
@@ -212,7 +212,7 @@ function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
       options={options}
       onAdd={(value) => {
         const [k = '', id = ''] = value.split(' ');
-        setPins([...shown, createPin(partOf(id, Number(k)))]);
+        setPins([...shown, createPin(createNewPin(id, Number(k)))]);
       }}
     />
   );

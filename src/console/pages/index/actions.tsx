@@ -111,8 +111,8 @@ function ActionTable({
         name="actions"
         columns={columns}
         rows={actions}
-        keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        addressOf={({ identifier }) => addressOfName(identifier)}
+        getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
+        formatAddress={({ identifier }) => addressOfName(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
         sort={{ column: 'date', direction: 'desc' }}
         height={620}
@@ -153,7 +153,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
   const identifiers = open.map(({ identifier }) => identifier);
   const facts = useNames(identifiers, asOf);
-  const currencyOf = (identifier: string) => facts.get(identifier)?.currency ?? null;
+  const findCurrency = (identifier: string) => facts.get(identifier)?.currency ?? null;
   return (
     <>
       {open.map(
@@ -180,7 +180,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
                   </th>
                   <td class="whole">{formatPercent(after, 4)}</td>
                   <td class="whole">{formatFigure(shares)}</td>
-                  <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), currencyOf(identifier))}</td>
+                  <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), findCurrency(identifier))}</td>
                 </tr>
               ))}
             </WrittenTable>
@@ -327,7 +327,7 @@ const EFFECT_COLUMNS: readonly Column<IndexAction>[] = [
   },
 ];
 
-const createColumns = (currencyOf: (identifier: string) => string | null): readonly Column<IndexAction>[] => [
+const createColumns = (findCurrency: (identifier: string) => string | null): readonly Column<IndexAction>[] => [
   ...ACTION_COLUMNS,
   {
     id: 'value',
@@ -336,7 +336,7 @@ const createColumns = (currencyOf: (identifier: string) => string | null): reado
     width: 150,
     priority: 3,
     value: ({ value }) => value,
-    show: ({ identifier, type, value }) => formatActionValue(type, value, currencyOf(identifier)),
+    show: ({ identifier, type, value }) => formatActionValue(type, value, findCurrency(identifier)),
   },
   ...EFFECT_COLUMNS,
 ];

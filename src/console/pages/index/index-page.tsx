@@ -26,7 +26,7 @@ import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
 import { runAgain, RunSettings } from './run-settings.js';
-import { runOf } from '../../state/refusals.js';
+import { formatRunSubject } from '../../state/refusals.js';
 import { Stale } from './stale.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
@@ -89,7 +89,9 @@ export function IndexPage({ params }: PageProps) {
     );
   return (
     <Answered resource={definition} what={`the index ${id}`}>
-      {({ index, strategy }) => (index === null ? <StrategyOf stored={strategy} /> : <IndexOf index={index} />)}
+      {({ index, strategy }) =>
+        index === null ? <StrategyContent stored={strategy} /> : <IndexContent index={index} />
+      }
     </Answered>
   );
 }
@@ -100,7 +102,7 @@ function DeletedIndexPage({ id }: { readonly id: string }) {
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
 }
 
-function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
+function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
   const { strategy, problems } = stored;
   const { id, name, index_id: followed, description } = strategy;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -141,7 +143,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
   );
 }
 
-function IndexOf({ index }: { readonly index: IndexDocument }) {
+function IndexContent({ index }: { readonly index: IndexDocument }) {
   const {
     id,
     name,
@@ -283,7 +285,7 @@ function NeverRun({ id }: { readonly id: string }) {
       title="Not run yet"
       action={
         may('run') && (
-          <ActionButton kind="main" about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
+          <ActionButton kind="main" about={formatRunSubject(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
             <Icon name="play" /> Run {id}
           </ActionButton>
         )

@@ -41,8 +41,8 @@ export function Runs({ id }: { readonly id: string }) {
                   ({ id: column }) => column !== 'published' || runs.some(({ published }) => published),
                 )}
                 rows={runs}
-                keyOf={({ run_id: run }) => run}
-                addressOf={({ run_id: run }) =>
+                getKey={({ run_id: run }) => run}
+                formatAddress={({ run_id: run }) =>
                   formatAddress(formatIndexAddress(id), { run_id: run === runs[0]?.run_id ? null : run })
                 }
                 openKey={getParameter('run_id') ?? runs[0]?.run_id ?? null}

@@ -60,7 +60,7 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
                 name,
                 returns: new Map([[id, earned], ...others.map((one, k) => [one, all[k]?.get(name) ?? null] as const)]),
               }))}
-              keyOf={({ name }) => name}
+              getKey={({ name }) => name}
             />
           )}
         </Answered>

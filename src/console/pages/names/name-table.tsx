@@ -63,8 +63,8 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
         name="names"
         columns={columns}
         rows={listedRows}
-        keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
         sort={getOrder(rows)}
         height={640}

@@ -124,16 +124,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const { record, createRefusal } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
   const settle = () => waitAtMost(dataSettled(), dataWaitMs);
-  const options = {
-    withinStore,
-    dataSettled: settle,
-    follow,
-    assertCallback,
-    authenticate,
-    findReach,
-    isReadOnly,
-  };
-  const find = createPaths(api, handlers, options);
+  const terms = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, findReach, isReadOnly };
+  const find = createPaths(api, handlers, terms);
 
   return {
     answer,

@@ -43,7 +43,10 @@ const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as con
  * range that both cover.
  * @param entriesInForce entries by date
  */
-export function findDisagreements(closes: Closes, entriesInForce: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
+export function findDisagreements(
+  closes: Closes,
+  entriesInForce: ReadonlyMap<string, PublicationEntry>,
+): Disagreement[] {
   const published = [...entriesInForce.keys()].toSorted();
   const [first, last] = [closes.dates[0], closes.dates.at(-1)];
   if (first === undefined || last === undefined || published.length === 0) return [];
@@ -99,7 +102,10 @@ const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
 export const listChangesOn = (
   date: string,
   position: number,
-  { closes, entriesInForce }: { readonly closes: Closes; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
+  {
+    closes,
+    entriesInForce,
+  }: { readonly closes: Closes; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
 ): readonly LevelChange[] => listLevelChanges(date, entriesInForce.get(date), closeAt(closes, position));
 
 type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;

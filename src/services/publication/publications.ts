@@ -144,9 +144,8 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const log = await readLog(documents, indexId);
         const { entriesInForce, head } = log;
         const found = findDisagreements(closes, entriesInForce);
-        const treatment =
-          order.error_policy &&
-          treatErrors(order.error_policy, { closes, entriesInForce, disagreements: found }, isClosed);
+        const differing = { closes, entriesInForce, disagreements: found };
+        const treatment = order.error_policy && treatErrors(order.error_policy, differing, isClosed);
         const request = createTreatedRequest(order, treatment);
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, entriesInForce });
@@ -155,10 +154,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
-        const error = createError(
-          { closes, entriesInForce, disagreements: found, treatment, request },
-          { ...terms, restated, at, by },
-        );
+        const error = createError({ ...differing, treatment, request }, { ...terms, restated, at, by });
         const correction = await readCorrection(documents, error);
         const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);

@@ -121,7 +121,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = await requireRun(documents, name);
       const head = await readHead(run);
       return {
-        etag: head.formatEtag(computeRecordEtag(run)),
+        etag: head.toEtag(computeRecordEtag(run)),
         read: async () => prependHeadToStored(head, await texts.read(run, 'record')),
       };
     },

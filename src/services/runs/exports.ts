@@ -129,20 +129,16 @@ export function createExports({
    * Returns an export without the state of its run. Its key contains all inputs that determine its bytes, so that the
    * bytes can be cached.
    */
-  async function readBody(
-    name: RunName,
-    { question: asked, etag }: NamedExport,
-    signal: AbortSignal,
-  ): Promise<ExportBody> {
+  async function readBody(name: RunName, { query, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
     const cachedView = views.find(question);
     if (cachedView !== undefined) return { bytes: cachedView };
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
-    const { first, part, run, close } = await begin(name, asked, signal);
+    const { first, part, run, close } = await begin(name, query, signal);
     // Another run may have replaced the run to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
-      if (computeEtag(run, asked) !== etag) return;
+      if (computeEtag(run, query) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
       else views.hold(question, bytes);
     };
@@ -196,17 +192,13 @@ export function createExports({
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await createStoredState(states, run);
       const { stale } = state;
-      const question = { table, format, start, end, by, market: served && served.handle };
-      const etag = computeEtag(run, question);
+      const query = { table, format, start, end, by, market: served && served.handle };
+      const etag = computeEtag(run, query);
       const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
-      const open = (signal: AbortSignal) => readBody(runName, { question, etag }, signal);
+      const open = (signal: AbortSignal) => readBody(runName, { query, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
       const head = createStateHead(state);
-      return {
-        stale,
-        etag: head.formatEtag(etag),
-        open: async (signal) => prependHeadToBody(head, await open(signal)),
-      };
+      return { stale, etag: head.toEtag(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
     },
   };
 }
@@ -237,7 +229,7 @@ async function openRun(
 }
 
 interface NamedExport {
-  readonly question: ExportQuery;
+  readonly query: ExportQuery;
   readonly etag: string;
 }
 
@@ -283,12 +275,12 @@ async function readDefinition(
 }
 
 /** Returns an etag over all inputs that determine the bytes. */
-function computeEtag(run: RunDocument, { market, ...asked }: ExportQuery): string {
+function computeEtag(run: RunDocument, { market, ...query }: ExportQuery): string {
   const { columns, plan } = run.artifacts;
-  const decidedBy = findExportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
+  const decidedBy = findExportTable(query.table).readsDefinition === true && plan !== undefined ? [plan] : [];
   const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
-    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && createMarketKey(market)]))
+    .update(JSON.stringify([EXPORT_VERSION, files, query, market && createMarketKey(market)]))
     .digest('hex');
 }
 

@@ -119,7 +119,10 @@ interface StoredState extends RunState {
 }
 
 /** Returns the state of a run that every view reports. */
-export async function createStoredState(states: Pick<RunStates, 'findStaleState'>, run: RunDocument): Promise<StoredState> {
+export async function createStoredState(
+  states: Pick<RunStates, 'findStaleState'>,
+  run: RunDocument,
+): Promise<StoredState> {
   const stale = await states.findStaleState(run);
   return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };
 }

@@ -49,8 +49,8 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
       const head = readHead(run); // With a database, both are requested concurrently.
       head.catch(() => {}); // the failure is reported below, unless the view is refused
       const { bytes, sha256 } = await view;
-      const { formatEtag } = await head;
-      return { bytes: prependHead(await head, bytes), etag: formatEtag(sha256) };
+      const { toEtag } = await head;
+      return { bytes: prependHead(await head, bytes), etag: toEtag(sha256) };
     },
   };
 }

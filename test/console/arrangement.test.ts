@@ -324,11 +324,21 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/dashboard`);
     const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    await pollEventually(order).toEqual(['Levels compared', 'Drawdowns compared', 'Rolling volatility', 'Indices']);
+    const rest = ['Levels compared', 'Rolling volatility', 'Returns by calendar year', 'Indices'];
+    await pollEventually(order).toEqual(rest.toSpliced(1, 0, 'Drawdowns compared'));
+    // The charts share each row in halves.
+    const tops = await Promise.all(
+      ['Levels', 'Drawdowns'].map(async (name) =>
+        page.locator('.dashboard-pin', { hasText: `${name} compared` }).boundingBox(),
+      ),
+    );
+    expect([tops[0]!.y, tops[0]!.width]).toEqual([tops[1]!.y, tops[1]!.width]);
     await page.getByRole('button', { name: 'Remove Drawdowns compared' }).click();
-    await pollEventually(order).toEqual(['Levels compared', 'Rolling volatility', 'Indices']);
+    await pollEventually(order).toEqual(rest);
     await page.reload();
-    await pollEventually(order).toEqual(['Levels compared', 'Rolling volatility', 'Indices']);
+    await pollEventually(order).toEqual(rest);
+    await page.getByRole('button', { name: 'Half: width of Levels compared' }).click();
+    await page.getByRole('button', { name: 'Medium: width of Levels compared' }).waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByText('Nothing is pinned yet').waitFor();
     await page.close();

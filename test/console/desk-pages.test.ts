@@ -282,6 +282,16 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
     await service.ask('DELETE', '/indices/FROM-SWEEP');
+    // The list of sweeps shows the first variant of each, and the median of all.
+    const ratios = rows.map(({ metrics }) => metrics!.sharpe_ratio!).toSorted((a, b) => a - b);
+    await follow(page, '/console/sweeps');
+    const listed = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });
+    const { patch } = rows.find(({ rank }) => rank === 1)!;
+    await listed.getByText(`${Object.values(patch)[0]} securities, Cap of weights`).waitFor();
+    const write = (value: number) => value.toFixed(3).replace('-', '\u2212');
+    const text = await listed.textContent();
+    expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
+    await page.getByRole('application', { name: /^First variant of each sweep/ }).waitFor();
   });
 
   test('an optimisation is shown with its figures and those of the index', async () => {

@@ -44,13 +44,23 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
             <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
           )}
           <div>
-            <FindingText finding={finding} hasAddress={formatAddress?.(finding.path) != null} />
+            <FindingText finding={shorten(finding)} hasAddress={formatAddress?.(finding.path) != null} />
             <FindingDetails finding={finding} address={formatAddress?.(finding.path) ?? null} />
           </div>
         </li>
       ))}
     </ul>
   );
+}
+
+/** Length of a message in characters above which only its first part is shown outside of "Details". */
+const MESSAGE_MAX = 200;
+
+/** Shortens a long message to the part before its list. */
+function shorten(finding: Finding): Finding {
+  const at = finding.message.indexOf(': ');
+  const isLong = finding.message.length > MESSAGE_MAX && at > 0 && at < MESSAGE_MAX;
+  return isLong ? { ...finding, message: `${finding.message.slice(0, at)}.` } : finding;
 }
 
 interface FindingTextProps {
@@ -82,7 +92,8 @@ interface FindingDetailsProps {
   readonly address: string | null;
 }
 
-function FindingDetails({ finding: { code, path }, address }: FindingDetailsProps) {
+function FindingDetails({ finding, address }: FindingDetailsProps) {
+  const { code, path, message } = finding;
   return (
     <>
       {address !== null && (
@@ -93,6 +104,7 @@ function FindingDetails({ finding: { code, path }, address }: FindingDetailsProp
       )}
       <details>
         <summary>Details</summary>
+        {shorten(finding) !== finding && <p>{message}</p>}
         <code>{code}</code>
         {path !== '' && (
           <>

@@ -12,6 +12,8 @@ export interface Metric {
   readonly kind?: string;
   /** Secondary figure in a smaller font. */
   readonly note?: ComponentChildren;
+  /** True for a value of two columns, such as a range of prices. */
+  readonly isLong?: boolean;
 }
 
 /** Prevents line breaks within the dates of a text. */
@@ -25,9 +27,10 @@ const WIDTH_MIN = 118;
 export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
   const list = useRef<HTMLDListElement>(null);
   const fitting = Math.max(1, Math.floor(useWidth(list) / WIDTH_MIN));
-  const rows = Math.ceil(metrics.length / fitting);
-  const columns = Math.ceil(metrics.length / Math.max(1, rows));
-  const left = columns * rows - metrics.length;
+  const places = metrics.reduce((sum, { isLong = false }) => sum + (isLong ? 2 : 1), 0);
+  const rows = Math.ceil(places / fitting);
+  const columns = Math.ceil(places / Math.max(1, rows));
+  const left = columns * rows - places;
   return (
     <dl
       ref={list}
@@ -36,11 +39,11 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
       data-part={getPartName(label)}
       style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
     >
-      {metrics.map(({ term, value, help, kind = '', note }, at) => (
+      {metrics.map(({ term, value, help, kind = '', note, isLong = false }, at) => (
         <div
           key={term}
           title={help}
-          style={left > 0 && at === metrics.length - 1 ? { gridColumn: `span ${left + 1}` } : undefined}
+          style={formatSpan((isLong ? 2 : 1) + (at === metrics.length - 1 ? left : 0), columns)}
         >
           <dt>{term}</dt>
           <dd class={kind}>{value}</dd>
@@ -52,3 +55,7 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
     </dl>
   );
 }
+
+/** Returns the style of a figure that fills several columns. */
+const formatSpan = (places: number, columns: number) =>
+  places > 1 && columns > 1 ? { gridColumn: `span ${Math.min(places, columns)}` } : undefined;

@@ -10,8 +10,8 @@ export interface Pin {
   readonly part: string;
   /** Title of the original page. */
   readonly page: string;
-  /** Number of dashboard columns that it occupies. */
-  readonly width: 1 | 2 | 3;
+  /** Width in thirds of the dashboard. */
+  readonly width: 1 | 1.5 | 2 | 3;
 }
 
 export const PINS_MAX = 24;

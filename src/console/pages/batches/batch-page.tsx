@@ -12,7 +12,7 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { BatchAccounts } from './batch-accounts.js';
-import { Conflicts, Figures, TrackingErrors, type ResultProps } from './batch-figures.js';
+import { Conflicts, Figures, Outcomes, TrackingErrors, type ResultProps } from './batch-figures.js';
 
 /** Page of a batch: its figures, the distribution of the tracking error, conflicts by rule, and the accounts. */
 export function BatchPage({ params }: PageProps) {
@@ -61,7 +61,10 @@ function Result({ view, currency }: ResultProps) {
   return (
     <>
       <Figures view={view} currency={currency} />
-      <TrackingErrors view={view} />
+      <div class="side-by-side">
+        <TrackingErrors view={view} />
+        <Outcomes view={view} />
+      </div>
       <BatchAccounts batchId={view.batch_id} progress={1} currency={currency} />
       <Conflicts view={view} />
       {view.refused.length > 0 && (

@@ -18,7 +18,7 @@ import { service } from '../../state/service.js';
 import { formatDuration, formatMoment, createMomentFigure, computeSecondsBetween } from '../../words/dates.js';
 import { formatJobAddress, formatJobId, STATUS_KINDS } from '../../words/jobs.js';
 import { formatCount, formatDecimal, formatMoney, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
-import { Figures, Conflicts, Outcomes, countSolved, TrackingErrors } from './batch-figures.js';
+import { Conflicts, Outcomes, countSolved, TrackingErrors } from './batch-figures.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
@@ -268,7 +268,7 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
 }
 
 /** Renders the result of the newest batch. */
-function Latest({ row: { job, view, currency } }: { readonly row: BatchRow }) {
+function Latest({ row: { job, view } }: { readonly row: BatchRow }) {
   if (view === undefined) return null;
   return (
     <Section
@@ -279,7 +279,6 @@ function Latest({ row: { job, view, currency } }: { readonly row: BatchRow }) {
         </>
       }
     >
-      <Figures view={view} currency={currency} />
       <div class="side-by-side">
         <TrackingErrors view={view} />
         <Outcomes view={view} />

@@ -166,7 +166,7 @@ function Levels({ view }: { readonly view: CompareView }) {
         dates={dates}
         lines={lines}
         isLog={isLog}
-        height={360}
+        height={220}
         range={range}
         onRange={chooseRange}
         hasBrush

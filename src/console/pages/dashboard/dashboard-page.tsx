@@ -1,4 +1,4 @@
-import type { BacktestRecordCollection } from '#clients/typescript/divisor.js';
+import type { RunSummaryRow } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
@@ -24,7 +24,7 @@ export function DashboardPage() {
   const [dragged, setDragged] = useState<string | null>(null);
   const stored = pins.value;
   const isOverview = stored.length === 0 && !isArranged();
-  const overview = useMemo(() => createOverview(listNewest(runs.data?.backtests ?? [])).map(createPin), [runs.data]);
+  const overview = useMemo(() => createOverview(runs.data?.summaries ?? []).map(createPin), [runs.data]);
   const all = isOverview ? overview : stored;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
@@ -78,8 +78,8 @@ function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
   const [height, setHeight] = useState(FIRST_HEIGHT);
   return (
     <li
-      class={`dashboard-pin wide-${one.width}`}
-      style={{ '--rows': height + CARD_REST }}
+      class="dashboard-pin"
+      style={{ '--rows': height + CARD_REST, '--columns': 2 * one.width }}
       onDragOver={(event) => onDrop !== undefined && event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
@@ -129,16 +129,14 @@ const formatSubtitle = (parts: number, isOverview: boolean): string | undefined 
     : `${countValues(parts, 'part')}, kept in this browser`;
 };
 
-const useRuns = () => useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+const useRuns = () => useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
 
-type Runs = BacktestRecordCollection['backtests'];
+type Runs = readonly RunSummaryRow[];
 
-/** Returns the ids of runs: runs on the served store before runs on other stores, newest first. */
-const listNewest = (runs: Runs): readonly string[] => {
-  const isElsewhere = ({ stale }: Runs[number]) => Number(stale?.store_id != null);
-  return runs
-    .toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1))
-    .map(({ index_id: id }) => id);
+/** Returns runs: runs on the served store before runs on other stores, newest first. */
+const listNewest = (runs: Runs): Runs => {
+  const isElsewhere = ({ stale }: RunSummaryRow) => Number(stale?.store_id != null);
+  return runs.toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1));
 };
 
 function createNewPin(id: string, position: number): NewPin {
@@ -147,11 +145,18 @@ function createNewPin(id: string, position: number): NewPin {
   return { address, part: part(id), page: id, width };
 }
 
-/** Maximum number of runs compared in the overview. */
-const OVERVIEW_RUNS = 4;
+/** Maximum number of runs compared in the overview: their returns by year fit into half of the width. */
+const OVERVIEW_RUNS = 3;
 
-/** Returns a comparison of the first runs, or the level of the only run, with the table of all indices. */
-function createOverview(ids: readonly string[]): readonly NewPin[] {
+/**
+ * Returns a comparison of the newest runs of one return variant, or the level of the only run, with the table of all
+ * indices.
+ */
+function createOverview(runs: Runs): readonly NewPin[] {
+  const newest = listNewest(runs);
+  const ids = newest
+    .filter(({ return_variant: variant }) => variant === newest[0]?.return_variant)
+    .map(({ index_id: id }) => id);
   const [first] = ids;
   if (first === undefined) return [];
   const compared = formatAddress('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
@@ -160,9 +165,10 @@ function createOverview(ids: readonly string[]): readonly NewPin[] {
     ...(ids.length === 1
       ? [createNewPin(first, 0), createNewPin(first, 1)]
       : [
-          { address: compared, part: 'Levels compared', page, width: 2 as const },
-          { address: compared, part: 'Drawdowns compared', page, width: 1 as const },
-          { address: compared, part: 'Rolling volatility', page, width: 1 as const },
+          { address: compared, part: 'Levels compared', page, width: 1.5 as const },
+          { address: compared, part: 'Drawdowns compared', page, width: 1.5 as const },
+          { address: compared, part: 'Rolling volatility', page, width: 1.5 as const },
+          { address: compared, part: 'returns by calendar year', page, width: 1.5 as const },
         ]),
     { address: '/', part: 'indices', page: 'Indices', width: 3 },
   ];
@@ -170,14 +176,15 @@ function createOverview(ids: readonly string[]): readonly NewPin[] {
 
 /** Renders an explanation of the page, and buttons that add starter sets for all indices and for one index. */
 function Empty() {
-  const ids = listNewest(useRuns().data?.backtests ?? []);
+  const runs = useRuns().data?.summaries ?? [];
+  const ids = listNewest(runs).map(({ index_id: id }) => id);
   return (
     <EmptyState
       title="Nothing is pinned yet"
       action={
         ids.length > 0 && (
           <>
-            <Button kind="main" onClick={() => setPins(createOverview(ids).map(createPin))}>
+            <Button kind="main" onClick={() => setPins(createOverview(runs).map(createPin))}>
               Start with an overview
             </Button>
             <AddSelect
@@ -201,7 +208,7 @@ function Empty() {
 
 /** Renders a selector that adds a part of an index that has a run to the parts that are shown. */
 function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
-  const options = (useRuns().data?.backtests ?? []).flatMap(({ index_id: id }) =>
+  const options = (useRuns().data?.summaries ?? []).flatMap(({ index_id: id }) =>
     PARTS.map(({ text }, k) => ({ value: `${k} ${id}`, text: `${id}: ${text}` })),
   );
   if (options.length === 0) return null;
@@ -218,7 +225,10 @@ function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
   );
 }
 
-const WIDTHS = { 1: 'Narrow', 2: 'Medium', 3: 'Wide' } as const;
+const WIDTHS = { 1: 'Narrow', 1.5: 'Half', 2: 'Medium', 3: 'Wide' } as const;
+
+/** Width after a press of the button: the next larger width, and the smallest after the largest. */
+const WIDER = { 1: 1.5, 1.5: 2, 2: 3, 3: 1 } as const;
 
 /** Returns the name of a part without dates, such as `Constituents of CORE` or `Figures`. */
 const formatTitle = ({ part }: Pin): string => {
@@ -260,7 +270,7 @@ function PinButtons({ one, all, onMove }: PinButtonsProps) {
         kind="bare"
         aria-label={`${WIDTHS[width]}: width of ${part}`}
         title="Change the width"
-        onClick={() => change(width === 3 ? 1 : width === 2 ? 3 : 2)}
+        onClick={() => change(WIDER[width])}
       >
         {WIDTHS[width]}
       </Button>

@@ -125,7 +125,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'index',
     title: 'Index',
     width: 138,
-    ideal: 262,
+    ideal: 300,
     grow: 12,
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
@@ -134,7 +134,9 @@ const COLUMNS: readonly Column<Row>[] = [
         <a href={formatIndexAddress(index.id)} tabIndex={-1}>
           {index.id}
         </a>
-        <span class="quiet">{index.name}</span>
+        <span class="quiet" title={index.name}>
+          {index.name}
+        </span>
         {index.store_id !== null && (
           <Badge title="Store on which the index is computed, instead of the active store">{index.store_id}</Badge>
         )}
@@ -178,7 +180,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 98,
     priority: 2,
     value: ({ run }) => run?.end ?? null,
-    showBelow: ({ run }) => run && `to ${run.end}`,
+    showBelow: ({ index }) => index.name,
   },
   createNumericColumn({
     id: 'day',
@@ -247,8 +249,8 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 208,
-    grow: 9.5,
+    width: 164,
+    grow: 2,
     priority: 1,
     showBelow: formatStateBelow,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),

@@ -67,7 +67,14 @@ const COLUMNS: readonly Column<Row>[] = [
       </span>
     ),
   },
-  { id: 'index', title: 'Follows', width: 130, priority: 3, value: ({ stored }) => stored.strategy.index_id },
+  {
+    id: 'index',
+    title: 'Follows',
+    width: 130,
+    priority: 3,
+    value: ({ stored }) => stored.strategy.index_id,
+    showBelow: ({ stored: { strategy } }) => `${strategy.name}, follows ${strategy.index_id}`,
+  },
   {
     id: 'level',
     title: 'Level',

@@ -74,6 +74,7 @@ export function NameFigures({ identifier, store, currency }: SecurityProps) {
           term: 'Range, 1 year',
           value: extremes === null ? '–' : `${formatDecimal(extremes.low)} – ${formatDecimal(extremes.high)}`,
           help: 'Lowest and highest close, adjusted for splits like the chart',
+          isLong: true,
           ...(extremes === null ? {} : { note: `low ${extremes.lowDate}, high ${extremes.highDate}` }),
         },
         ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(formatCompact(cap), currency), note: end }]),

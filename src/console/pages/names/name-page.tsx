@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Flag } from '../../components/chart/overlays.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { limitToRange, type Line, type Mark, type Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -93,10 +94,6 @@ const BASES = [
   { value: 'total', text: 'With dividends', help: 'Value of a holding with dividends reinvested' },
 ] as const;
 type Basis = (typeof BASES)[number]['value'];
-const SCALES = [
-  { value: 'linear', text: 'Linear' },
-  { value: 'log', text: 'Log' },
-] as const;
 
 interface PricesProps extends SecurityProps {
   readonly actions: CorporateActionsResponse | undefined;
@@ -104,13 +101,13 @@ interface PricesProps extends SecurityProps {
 
 function Prices({ identifier, store, actions, currency }: PricesProps) {
   const adjust = BASES.find(({ value }) => value === getParameter('adjust'))?.value ?? 'splits';
-  const isLog = getParameter('scale') === 'log';
   const prices = useResource(
     `prices ${identifier} ${adjust} ${store}`,
     (signal) =>
       service.value.call('getPrices', { params: { identifier }, query: { adjust, ...storeQuery(store) }, signal }),
     { keeps: true },
   );
+  const isLog = usesLogarithms(prices.data);
   return (
     <Section
       title="Prices"
@@ -122,12 +119,7 @@ function Prices({ identifier, store, actions, currency }: PricesProps) {
             value={adjust}
             onChoose={(chosen) => setParameters({ adjust: chosen === 'splits' ? null : chosen })}
           />
-          <Choice
-            label="Scale"
-            options={SCALES}
-            value={isLog ? 'log' : 'linear'}
-            onChoose={(chosen) => setParameters({ scale: chosen === 'log' ? chosen : null })}
-          />
+          <ScaleChoice isLog={isLog} />
         </>
       }
     >
@@ -136,6 +128,13 @@ function Prices({ identifier, store, actions, currency }: PricesProps) {
       </Answered>
     </Section>
   );
+}
+
+/** Returns true if the closes in the selected range are drawn on a logarithmic scale. */
+function usesLogarithms(view: PricesResponse | undefined): boolean {
+  if (view === undefined) return false;
+  const [first, last] = limitToRange(view.prices.index.map(String), findChosenRange());
+  return isLogarithmic([createLine(view, 'CLOSE', 1)], first, last);
 }
 
 interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {

@@ -1,18 +1,20 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
+import { Select } from '../../components/choice.js';
 import { addSign } from '../../components/signed.js';
 import { Problem } from '../../components/problem.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { getParameter } from '../../state/location.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatCompact } from '../../words/amounts.js';
-import { countValues, formatDecimal, formatMoney } from '../../words/numbers.js';
+import { countValues, formatCount, formatDecimal, formatMoney } from '../../words/numbers.js';
 import { storeQuery, runInTurn, computeReturnOver, readYear, readYears, type YearPrices } from './last-year.js';
+import { SecurityFigures, sumSectors } from './security-figures.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
@@ -37,13 +39,16 @@ export function NameTable({ store }: NameTableProps) {
   );
 }
 
-function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: string | undefined }) {
+function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly store: string | undefined }) {
+  const sectors = useMemo(() => sumSectors(all), [all]);
+  const sector = sectors.find(({ name }) => name === getParameter('sector'))?.name ?? null;
+  const rows = useMemo(() => (sector === null ? all : all.filter((row) => row.sector === sector)), [all, sector]);
   // Sorting or filtering by return needs the prices of all securities; otherwise the visible rows suffice.
   const isByYear =
     getParameter('names.sort')?.startsWith('year:') === true ||
     getParameter('names.where')?.includes('"year":') === true;
   const years = useResource(
-    isByYear ? `years of the store ${store} ${rows.length}` : null,
+    isByYear ? `years of the store ${store} ${sector} ${rows.length}` : null,
     (signal) => readYears(rows, signal, store),
     { follows: false },
   );
@@ -52,6 +57,7 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
   const listedRows = useMemo(() => [...rows], [rows, years.data]);
   return (
     <>
+      <SecurityFigures rows={rows} />
       {years.isLoading && (
         <p class="quiet" role="status">
           Reading the last year of {countValues(rows.length, 'security', 'securities')} …
@@ -66,6 +72,19 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
         getKey={({ identifier }) => identifier}
         formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
+        tools={
+          sectors.length > 1 && (
+            <Select
+              label="Sector"
+              options={[
+                { value: '', text: 'All sectors' },
+                ...sectors.map(({ name, count }) => ({ value: name, text: `${name} (${formatCount(count)})` })),
+              ]}
+              value={sector ?? ''}
+              onChoose={(chosen) => setParameters({ sector: chosen === '' ? null : chosen })}
+            />
+          )
+        }
         sort={getOrder(rows)}
         height={640}
       />

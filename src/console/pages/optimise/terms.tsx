@@ -11,6 +11,8 @@ import { isObject, formatPath, type Json, type JsonObject, type Path } from '../
 /** Labels of the securities that may be held. */
 const CANDIDATE_PHRASES = { parent: 'those of the index', universe: 'all of its universe' };
 
+const CANDIDATE_HELP = 'Securities that can be held.';
+
 /** Terms of an optimisation without its constraints: objective, expected returns, candidates, costs and risk model. */
 export type Terms = JsonObject;
 
@@ -73,7 +75,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
         <SchemaForm
           schema="DerivationPayloadInput"
           names={['candidates']}
-          changes={{ candidates: { otherwise: 'parent', words: CANDIDATE_PHRASES } }}
+          changes={{ candidates: { otherwise: 'parent', words: CANDIDATE_PHRASES, help: CANDIDATE_HELP } }}
           value={value}
           findings={findings}
           path={path}

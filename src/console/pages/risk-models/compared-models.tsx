@@ -13,6 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatPercent } from '../../words/numbers.js';
 import { CorrelationMap } from './correlation-map.js';
+import { computeEqualWeightVolatility } from './equal-weights.js';
 import { ESTIMATORS } from './estimators.js';
 
 type ModelSummary = RiskModelCollection['risk_models'][number];
@@ -118,13 +119,3 @@ const createModelColumn = (
     write: formatPercent,
   });
 };
-
-/** Returns the annual volatility of equal weights in the securities by the covariance of a model. */
-function computeEqualWeightVolatility({ asset_ids: ids, covariance }: RiskModelView, securities: readonly string[]) {
-  const positions = securities.map((id) => ids.indexOf(id));
-  const variance = positions.reduce(
-    (sum, row) => sum + positions.reduce((part, column) => part + Number(covariance.data[row]?.[column] ?? 0), 0),
-    0,
-  );
-  return Math.sqrt(Math.max(0, variance)) / securities.length;
-}

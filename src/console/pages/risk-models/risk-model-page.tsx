@@ -15,6 +15,7 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { CorrelationMap } from './correlation-map.js';
+import { computeEqualWeightVolatility } from './equal-weights.js';
 import type { PageProps } from '../../state/page-props.js';
 import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
@@ -26,7 +27,7 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatCompact } from '../../words/amounts.js';
-import { formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
+import { countValues, formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 
 /**
  * Maximum number of securities for which the matrix is displayed. Larger matrices have several megabytes and can be
@@ -180,6 +181,11 @@ function Figures({ view }: { readonly view: RiskModelView }) {
                 value: formatCount(imported.dates.length),
                 note: from === to ? from : `${from} to ${to}`,
               },
+          {
+            term: 'Volatility of equal weights',
+            value: formatPercent(computeEqualWeightVolatility(view, view.asset_ids)),
+            note: 'per year',
+          },
           { term: 'Mean correlation', value: formatDecimal(diagnostics.average_correlation) },
           {
             term: 'Condition number',
@@ -201,9 +207,14 @@ function Figures({ view }: { readonly view: RiskModelView }) {
           },
         ]}
       />
-      <Facts
-        facts={[['Excluded', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')]]}
-      />
+      {left.length > 0 && (
+        <details class="excluded">
+          <summary>
+            {countValues(left.length, 'security', 'securities')} excluded: {left.map(([name]) => name).join(', ')}
+          </summary>
+          <Facts facts={left} />
+        </details>
+      )}
     </>
   );
 }

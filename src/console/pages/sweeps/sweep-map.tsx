@@ -15,6 +15,7 @@ import {
   type HiddenParameter,
   type MapAxes,
 } from './map-cells.js';
+import { getColourAt, type Scale } from './map-colours.js';
 import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
 
 interface SweepMapProps {
@@ -44,7 +45,9 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const down = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
   const columns = listValues(rows, across);
-  const lines = down === '' ? [''] : listValues(rows, down);
+  // The values of the only parameter are rows, because there is room for any number of them.
+  const isSingle = down === '';
+  const lines = isSingle ? columns : listValues(rows, down);
   const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
   const scale = {
     least: Math.min(...knownMetrics),
@@ -70,56 +73,24 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
         aria-label={`${formatMetric(metric)} by parameters`}
       >
         <table>
-          <thead>
-            <tr>
-              {down === '' ? (
-                <td />
-              ) : (
-                <th scope="col">
-                  <span class="sweep-axes">
-                    {`${told(across).label}\u00a0→`}
-                    <br />
-                    {`${told(down).label}\u00a0↓`}
-                  </span>
-                </th>
-              )}
-              {columns.map((column) => (
-                <th key={column} scope="col">
-                  {formatValue(rows, across, column, told)}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <MapHead {...{ rows, across, down, columns, told, metric }} />
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{line === '' ? told(across).label : formatValue(rows, down, line, told)}</th>
-                {columns.map((column) => {
+                <th scope="row">{formatValue(rows, isSingle ? across : down, line, told)}</th>
+                {(isSingle ? [line] : columns).map((column) => {
                   const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
-                  const remark = variant && findRemark(variant, equals.get(variant.variant));
                   return (
-                    <td
+                    <Cell
                       key={column}
-                      class={remark?.isInfeasible === true ? 'is-infeasible' : undefined}
-                      style={{ backgroundColor: getColourAt(value, scale) }}
-                    >
-                      {variant === undefined ? (
-                        write(value)
-                      ) : (
-                        <button
-                          type="button"
-                          title={[formatHidden(variant, hidden, told), remark?.text].filter(Boolean).join('. ')}
-                          aria-label={[`Variant ${variant.variant}: ${write(value)}`, remark?.text]
-                            .filter(Boolean)
-                            .join('. ')}
-                          onClick={() => onOpen(variant.variant)}
-                        >
-                          {remark !== undefined && <span>{remark.isInfeasible ? '× ' : '= '}</span>}
-                          {write(value)}
-                        </button>
-                      )}
-                    </td>
+                      variant={variant}
+                      text={write(value)}
+                      colour={getColourAt(value, scale)}
+                      title={variant && formatHidden(variant, hidden, told)}
+                      remark={variant && findRemark(variant, equals.get(variant.variant))}
+                      onOpen={onOpen}
+                    />
                   );
                 })}
               </tr>
@@ -130,6 +101,68 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
       {knownMetrics.length > 0 && <Legend scale={scale} write={write} />}
       <Remarks rows={rows} equals={equals} />
     </Section>
+  );
+}
+
+interface MapHeadProps extends MapAxes, Pick<SweepMapProps, 'rows' | 'told'> {
+  readonly columns: readonly string[];
+  readonly metric: string;
+}
+
+/** Renders the values of the parameter across, or the titles of both columns for a single parameter. */
+const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) => (
+  <thead>
+    {down === '' ? (
+      <tr>
+        <th scope="col">{told(across).label}</th>
+        <th scope="col">{labelOf(metric)}</th>
+      </tr>
+    ) : (
+      <tr>
+        <th scope="col">
+          <span class="sweep-axes">
+            {`${told(across).label}\u00a0→`}
+            <br />
+            {`${told(down).label}\u00a0↓`}
+          </span>
+        </th>
+        {columns.map((column) => (
+          <th key={column} scope="col">
+            {formatValue(rows, across, column, told)}
+          </th>
+        ))}
+      </tr>
+    )}
+  </thead>
+);
+
+interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
+  /** Variant of the cell; undefined if no variant is ranked. */
+  readonly variant: SweepRow | undefined;
+  readonly text: string;
+  readonly colour: string;
+  readonly title: string | undefined;
+  readonly remark: Remark | undefined;
+}
+
+/** Renders the value of a variant as a button that opens the variant. */
+function Cell({ variant, text, colour, title, remark, onOpen }: CellProps) {
+  return (
+    <td class={remark?.isInfeasible === true ? 'is-infeasible' : undefined} style={{ backgroundColor: colour }}>
+      {variant === undefined ? (
+        text
+      ) : (
+        <button
+          type="button"
+          title={[title, remark?.text].filter(Boolean).join('. ')}
+          aria-label={[`Variant ${variant.variant}: ${text}`, remark?.text].filter(Boolean).join('. ')}
+          onClick={() => onOpen(variant.variant)}
+        >
+          {remark !== undefined && <span>{remark.isInfeasible ? '× ' : '= '}</span>}
+          {text}
+        </button>
+      )}
+    </td>
   );
 }
 
@@ -170,28 +203,6 @@ function Remarks({ rows, equals }: RemarksProps) {
       )}
     </>
   );
-}
-
-/** Values at the ends and at the middle of the colour scale. */
-interface Scale {
-  readonly least: number;
-  /** Median of all variants. */
-  readonly middle: number;
-  readonly most: number;
-}
-
-/** Intensity of the colour at the ends of the scale, in percent. */
-const STRONGEST_PERCENT = 55;
-
-/**
- * Returns the colour of a value: blue above the median and orange below it, with an intensity that grows with the
- * distance.
- */
-function getColourAt(value: number | null, { least, middle, most }: Scale): string {
-  if (value === null) return 'transparent';
-  const span = value >= middle ? most - middle : middle - least;
-  const strength = span === 0 ? 0 : Math.round((Math.abs(value - middle) / span) * STRONGEST_PERCENT);
-  return `color-mix(in srgb, var(--series-${value >= middle ? 1 : 2}) ${strength}%, transparent)`;
 }
 
 /** Positions of the legend steps between the lowest value (−1), the median (0) and the highest value (1). */

@@ -8,8 +8,7 @@ import { Field, FieldGrid } from '../../components/form/field.js';
 import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
-import { JobTable } from '../../components/job-table.js';
-import { Page, Section } from '../../components/page.js';
+import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
@@ -25,8 +24,8 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
 import { readNewestRun, getTerms } from '../index/run-terms.js';
 import { FoldsForm } from './folds-form.js';
-import { LatestSweep } from './latest-sweep.js';
 import { listVariedParameters } from './parameters.js';
+import { StoredSweeps } from './stored-sweeps.js';
 import { listFindingsAt, parseValues, listValueErrors, formatWithUnit, type VariedParameter } from './values.js';
 import '../designer/designer.css';
 import './sweeps.css';
@@ -43,35 +42,27 @@ export function SweepsPage() {
   return (
     <Page title="Sweeps" subtitle="Many variants of an index, run and ranked as one job">
       <Answered resource={jobs} what="the sweeps">
-        {({ jobs: all }) => {
-          const last = all.find(({ status }) => status === 'succeeded');
-          return (
-            <>
-              {may('run') && (
-                <FoldedForm isOpen={all.length === 0}>
-                  <Answered resource={indices} what="the indices">
-                    {({ indices: indexList }) => (
-                      <Answered resource={types} what="the rule classes">
-                        {(classes) => (
-                          <NewSweep
-                            ids={indexList.filter(({ kind }) => kind === 'rule').map(({ id }) => id)}
-                            types={classes}
-                          />
-                        )}
-                      </Answered>
-                    )}
-                  </Answered>
-                </FoldedForm>
-              )}
-              {last !== undefined && <LatestSweep job={last} />}
-              {all.length > 0 && (
-                <Section title="Stored sweeps">
-                  <JobTable jobs={all} label="sweeps" isOneKind />
-                </Section>
-              )}
-            </>
-          );
-        }}
+        {({ jobs: all }) => (
+          <>
+            {may('run') && (
+              <FoldedForm isOpen={all.length === 0}>
+                <Answered resource={indices} what="the indices">
+                  {({ indices: indexList }) => (
+                    <Answered resource={types} what="the rule classes">
+                      {(classes) => (
+                        <NewSweep
+                          ids={indexList.filter(({ kind }) => kind === 'rule').map(({ id }) => id)}
+                          types={classes}
+                        />
+                      )}
+                    </Answered>
+                  )}
+                </Answered>
+              </FoldedForm>
+            )}
+            {all.length > 0 && <StoredSweeps jobs={all} />}
+          </>
+        )}
       </Answered>
     </Page>
   );

@@ -1,0 +1,209 @@
+import type { JobStatus, SweepView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Chart } from '../../components/chart/chart.js';
+import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
+import type { Line } from '../../components/chart/series.js';
+import { isOver, JobAct } from '../../components/job-table.js';
+import { Section } from '../../components/page.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { getJob } from '../../state/live.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { formatMoment } from '../../words/dates.js';
+import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
+import { computeMedian } from '../../words/median.js';
+import { formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
+import type { Json } from '../../words/paths.js';
+import { isOverfit, useParameterLabels } from './sweep-figures.js';
+import { formatWithUnit } from './values.js';
+
+/** Maximum number of sweeps whose results are read, newest first: one request each. */
+const READ_MAX = 30;
+/** Maximum number of sweeps in the chart. */
+const DRAWN_MAX = 8;
+
+interface Row {
+  readonly job: JobStatus;
+  /** Result of a sweep that has succeeded; null until it is read. */
+  readonly view: SweepView | null;
+}
+
+/** Renders all sweeps with the first variant of each, how far it is above the median, and the reliability of its rank. */
+export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  const ids = jobs
+    .filter(({ status }) => status === 'succeeded')
+    .slice(0, READ_MAX)
+    .map(({ job_id: id }) => id);
+  const results = useResource(ids.length === 0 ? null : `sweep results ${ids.join()}`, (signal) =>
+    Promise.all(ids.map((id) => service.value.call('getJob', { params: { job_id: id }, signal }))),
+  );
+  const views = new Map(results.data?.map(({ job_id: id, result }) => [id, result as SweepView])); // the kind of the job determines the type of its result
+  const rows = jobs.map((listed): Row => {
+    const job = getJob(listed.job_id) ?? listed;
+    return { job, view: views.get(job.job_id) ?? null };
+  });
+  const isEnded = rows.every(({ job }) => job.status === 'succeeded' || job.status === 'cancelled');
+  return (
+    <>
+      <Table
+        label="sweeps"
+        name="sweeps"
+        columns={isEnded ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
+        rows={rows}
+        keyOf={({ job }) => job.job_id}
+        addressOf={({ job }) => formatJobAddress(job)}
+        sort={{ column: 'created', direction: 'desc' }}
+        height={420}
+      />
+      <FirstVariants rows={rows} />
+    </>
+  );
+}
+
+/** Draws the level of the first variant of each sweep, so that sweeps of several indices are compared. */
+function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
+  const drawn = rows
+    .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan }]))
+    .slice(0, DRAWN_MAX);
+  const key = drawn.map(({ job }) => job.job_id).join();
+  const { dates, lines } = useMemo(() => {
+    const all = [...new Set(drawn.flatMap(({ fan }) => fan.index))].toSorted();
+    return {
+      dates: all,
+      lines: drawn.map(({ job, fan }, k): Line => {
+        const levels = new Map(fan.index.map((date, at) => [date, fan.first?.[at] ?? null]));
+        return {
+          id: job.job_id,
+          label: `${describeSubject(job)} ${formatShortId(job)}`,
+          values: all.map((date) => levels.get(date) ?? null),
+          colour: k + 1,
+        };
+      }),
+    };
+  }, [key]);
+  if (lines.length === 0) return null;
+  const isLog = isLogarithmic(lines, 0, dates.length - 1);
+  return (
+    <Section
+      title="First variant of each sweep"
+      aside={
+        <>
+          level, 100 at the start of the sweep <ScaleChoice isLog={isLog} />
+        </>
+      }
+    >
+      <Chart label="First variant of each sweep" dates={dates} lines={lines} isLog={isLog} height={380} />
+    </Section>
+  );
+}
+
+/** Renders the values that the first variant sets. */
+function FirstValues({ view }: { readonly view: SweepView }) {
+  const told = useParameterLabels(view.index_id);
+  const first = view.rows.find(({ rank }) => rank === 1);
+  if (first === undefined || told === undefined) return MISSING_TEXT;
+  const text = Object.entries(first.patch)
+    .map(([pointer, value]) => `${told(pointer).label} ${formatWithUnit(value as Json, told(pointer).unit)}`) // patch values are plain JSON
+    .join(', ');
+  return <span title={text}>{text}</span>;
+}
+
+const findFirstRatio = ({ view }: Row): number | null =>
+  view?.rows.find(({ rank }) => rank === 1)?.metrics?.sharpe_ratio ?? null;
+
+function findMedianRatio({ view }: Row): number | null {
+  const ratios = view?.rows.flatMap(({ metrics }) => metrics?.sharpe_ratio ?? []) ?? [];
+  return ratios.length === 0 ? null : computeMedian(ratios);
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'sweep',
+    title: 'Sweep',
+    width: 130,
+    ideal: 250,
+    grow: 3,
+    value: ({ job }) => `${describeSubject(job)} ${formatJobId(job)}`,
+    show: ({ job }) => (
+      <>
+        <strong>{describeSubject(job)}</strong>{' '}
+        <span class="quiet" title={formatJobId(job)}>
+          {formatShortId(job)}
+        </span>
+      </>
+    ),
+  },
+  {
+    id: 'variants',
+    title: 'Variants',
+    width: 76,
+    priority: 4,
+    below: 'nothing',
+    align: 'right',
+    value: ({ view }) => view?.variants ?? null,
+  },
+  {
+    id: 'first',
+    title: 'First variant',
+    width: 140,
+    ideal: 230,
+    grow: 3,
+    priority: 2,
+    value: ({ view }) => JSON.stringify(view?.rows.find(({ rank }) => rank === 1)?.patch ?? null),
+    show: ({ job, view }) =>
+      view === null ? (
+        job.status !== 'succeeded' && <Badge kind={STATUS_KINDS[job.status]}>{job.status}</Badge>
+      ) : (
+        <FirstValues view={view} />
+      ),
+    showBelow: ({ job, view }) => (view === null ? job.status : <FirstValues view={view} />),
+  },
+  createNumericColumn({
+    id: 'sharpe',
+    title: 'Sharpe',
+    help: 'Sharpe ratio of the first variant, annualised',
+    width: 72,
+    of: findFirstRatio,
+    write: (value) => formatDecimal(value, 3),
+  }),
+  createNumericColumn({
+    id: 'median',
+    title: 'Median',
+    help: 'Median Sharpe ratio of all variants, annualised',
+    width: 72,
+    priority: 3,
+    of: findMedianRatio,
+    write: (value) => formatDecimal(value, 3),
+  }),
+  {
+    id: 'overfitting',
+    title: 'Overfitting',
+    help: 'Probability of overfitting. Above 50 % the choice of the first variant is no better than a random choice.',
+    width: 96,
+    align: 'right',
+    value: ({ view }) => view?.overfitting?.probability ?? null,
+    show: ({ view }) => (
+      <span class={view !== null && isOverfit(view) ? 'number down' : 'number'}>
+        {formatPercent(view?.overfitting?.probability, 1)}
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    title: 'Submitted',
+    width: 166,
+    priority: 5,
+    value: ({ job }) => job.created_at,
+    show: ({ job }) => formatMoment(job.created_at),
+  },
+  {
+    id: 'act',
+    title: '',
+    width: 76,
+    value: () => null,
+    show: ({ job }) => may('run') && (!isOver(job) || job.status === 'failed') && <JobAct job={job} />,
+  },
+];

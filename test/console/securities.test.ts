@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+/** Tests the pages of securities and watchlists. Each test starts from an address. */
+describe.skipIf('why' in browserFailure)('pages of securities', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+    await desk.page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('securities are filtered by sector with their figures, and their table cuts no row', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
+    const sector = body.identifiers[0]!.sector!;
+    const last = body.identifiers
+      .map(({ end }) => end!)
+      .toSorted()
+      .at(-1);
+    const members = body.identifiers.filter((one) => one.sector === sector);
+    const traded = members.filter(({ end }) => end === last);
+    const largest = traded.toSorted((a, b) => b.market_cap! - a.market_cap!)[0]!;
+    await follow(page, '/console/names');
+    const grid = page.getByRole('grid', { name: 'names' });
+    await grid.getByRole('row').nth(1).waitFor();
+    const [frame, rows, row] = await Promise.all(
+      [grid, grid.locator('.table-rows'), grid.locator('[data-at="0"]')].map(
+        async (part) => (await part.boundingBox())!,
+      ),
+    );
+    const border = 1;
+    expect((frame!.y + frame!.height - border - rows!.y) % row!.height).toBeCloseTo(0, 3);
+    await page.getByLabel('Sector').selectOption(sector);
+    await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(members.length + 1));
+    const figures = page.getByLabel('Figures of the securities');
+    expect(await figures.textContent()).toContain(`Traded${traded.length}on ${last}`);
+    expect(await figures.textContent()).toContain(`Largest security${largest.identifier}`);
+    expect(new URL(page.url()).searchParams.get('sector')).toBe(sector);
+  });
+});

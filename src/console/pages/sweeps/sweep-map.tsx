@@ -115,7 +115,7 @@ const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) =>
     {down === '' ? (
       <tr>
         <th scope="col">{told(across).label}</th>
-        <th scope="col">{labelOf(metric)}</th>
+        <th scope="col">{formatLabel(metric)}</th>
       </tr>
     ) : (
       <tr>

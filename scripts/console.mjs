@@ -23,7 +23,7 @@ const isCore = (id) =>
 
 /** Fields of most forms; fields that only few pages use are loaded with these pages. */
 const isForm = (id) =>
-  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(terms|settings)\./.test(
+  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(change|terms|settings)\./.test(
     id,
   );
 

@@ -74,7 +74,7 @@ const STORE = { store_id: 'demo', name: 'Demo market', seed: 42, assets: 150, st
 const INDEX: IndexDocumentBody = {
   id: 'DEMO-50',
   name: 'Demo 50 capped, total return',
-  description: 'The fifty largest liquid securities, capped at 5 %, rebalanced quarterly.',
+  description: 'The fifty largest liquid securities, capped at 5%, rebalanced quarterly.',
   calendar: 'XNYS',
   base_date: '2016-01-04',
   base_value: 1000,
@@ -94,7 +94,7 @@ const INDEX: IndexDocumentBody = {
 const CHILD: OptimiseRequest = {
   id: 'DEMO-50-LITE',
   name: 'Demo 50 lite',
-  description: 'Tracks its parent with at most twenty of its constituents, capped at 10 %.',
+  description: 'Tracks its parent with at most twenty of its constituents, capped at 10%.',
   constraints: [
     { id: 'few', type: 'Cardinality', params: { maximum: 20 } },
     { id: 'size', type: 'PositionBounds', params: { upper: 0.1 } },

@@ -34,7 +34,7 @@ export const SimulationView = defineObject(() => ({
     .meta({ description: 'Fraction of the variance that the factors explain; null for the bootstrap.' }),
   levels: TableFrame.meta({
     description:
-      'Levels by date and percentile, 100 at the start, with an error of at most 0.6 % of a standard deviation.',
+      'Levels by date and percentile, 100 at the start, with an error of at most 0.6% of a standard deviation.',
   }),
   total_return: Distribution,
   max_drawdown: Distribution.meta({ description: 'Largest drawdown, at most 0.' }),

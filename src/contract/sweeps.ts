@@ -135,7 +135,7 @@ export const SweepFoldsView = defineObject(() => ({
 })).meta({
   id: 'SweepFoldsView',
   description:
-    'Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95 %. The paths do not include the cost of changing from one variant to another.',
+    'Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95%. The paths do not include the cost of changing from one variant to another.',
 });
 
 export const SweepMap = defineObject(() => ({

@@ -8,7 +8,7 @@ import type { ResponseParts } from './reply.js';
 /** Minimum size of an answer to compress; a shorter answer fits into one or two packets in any case. */
 const COMPRESSED_MIN_BYTES = 16_384;
 
-/** Quality from 0 to 11: at 4, series of numbers shrink to 37 % at about 100 MB/s. */
+/** Quality from 0 to 11: at 4, series of numbers shrink to 37% at about 100 MB/s. */
 const BROTLI_QUALITY = 4;
 const GZIP_LEVEL = 1;
 

@@ -80,7 +80,7 @@ const REMOVAL_DELAY_MS = 60_000;
 /** Age at which orphaned artifacts of a shared store are deleted; no attempt runs that long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
-/** Pause after each page of names: a sweep of millions of files takes hours, and 2 or 3 % of a core of the database. */
+/** Pause after each page of names: a sweep of millions of files takes hours, and 2 or 3% of a core of the database. */
 const GARBAGE_PAUSE_MS = 3000;
 /** Time in the trash: a day, within which the database may be restored to an earlier time. */
 const TRASH_MS = 24 * 3_600_000;

@@ -10,7 +10,7 @@ export const validateRisk: JobCommand<Validation> = {
   words: [{ name: 'MODEL', help: 'Id of a stored risk model.' }],
   notes: `Each day the model is estimated on the preceding returns, and its forecasts are compared with the outcomes.
   bias      standard deviation of outcomes divided by forecasts: above 1, risk was underestimated
-  in band   share of the portfolios whose bias is consistent with a correct forecast; 95 % if all are correct
+  in band   share of the portfolios whose bias is consistent with a correct forecast; 95% if all are correct
   qlike     loss of the forecasts; lower is better`,
   flags: {
     ...JOB_FLAGS,

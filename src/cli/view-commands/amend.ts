@@ -28,7 +28,7 @@ export const amend: JobCommand<SavedIndex> = {
     ...NOTE,
   },
   examples: [
-    'divisor index amend CORE-100 changes.json --from 2026-03-20 --announced 2026-02-16 --reason "Cap lowered to 5 %"',
+    'divisor index amend CORE-100 changes.json --from 2026-03-20 --announced 2026-02-16 --reason "Cap lowered to 5%"',
   ],
   async submit(client, [index_id = '', file = ''], flags) {
     const effectiveFrom = flags.text('from');

@@ -33,7 +33,7 @@ export const put: JobCommand<SavedIndex> = {
   summary: 'Store the definition of an index under its id.',
   words: [{ name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: NOTE,
-  examples: ['divisor index put core.json', 'divisor index put core.json --note "Cap lowered to 5 %"'],
+  examples: ['divisor index put core.json', 'divisor index put core.json --note "Cap lowered to 5%"'],
   async submit(client, [file = ''], flags) {
     const body = await readJsonFile<IndexDocumentBody>(file);
     const request = { params: { index_id: String(body.id) }, body, note: flags.text('note') };

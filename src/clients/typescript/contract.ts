@@ -1595,7 +1595,7 @@ export interface BookPayload {
 export interface BoundPath {
   /** Value at the base, or a base date. With a date, the value is that of the parent at its latest review on or before this date. */
   readonly base: number | string;
-  /** Change per year, a fraction: -0.07 lowers the bound by 7 % per year. The number of years is the number of days divided by 365.25. */
+  /** Change per year, a fraction: -0.07 lowers the bound by 7% per year. The number of years is the number of days divided by 365.25. */
   readonly yearly: number;
   /** Multiple of the value at the base. With 0.5, the bound starts at half of this value. */
   readonly times?: number | undefined;
@@ -1653,9 +1653,9 @@ export interface BufferedTopNParams {
   readonly field?: string | DatapointInput | ExpressionNodeInput | undefined;
   /** Number of securities that are kept. Unit: securities. */
   readonly count: number;
-  /** Securities ranked at or above this rank always enter. Default: 80 % of count, rounded down. Unit: rank. */
+  /** Securities ranked at or above this rank always enter. Default: 80% of count, rounded down. Unit: rank. */
   readonly enter_rank?: number | null | undefined;
-  /** Constituents ranked at or above this rank stay. Default: 120 % of count, rounded up. Unit: rank. */
+  /** Constituents ranked at or above this rank stay. Default: 120% of count, rounded up. Unit: rank. */
   readonly exit_rank?: number | null | undefined;
   /** True ranks the smallest values first. */
   readonly ascending?: boolean | undefined;
@@ -2075,7 +2075,7 @@ export interface CombinatorialFolds {
   readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
   /** Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times. */
   readonly purge?: number | undefined;
-  /** Number of further sample sessions that are excluded after every test. Null: 1 % of all sessions, rounded up. */
+  /** Number of further sample sessions that are excluded after every test. Null: 1% of all sessions, rounded up. */
   readonly embargo?: number | null | undefined;
   /** Number of groups in every test. Each combination of them is a split, and all other groups are its sample. */
   readonly test_groups?: number | undefined;
@@ -3130,7 +3130,7 @@ export type DecidedError = {
 /** The index less a synthetic dividend per year, in percent or in points, which is subtracted every day. */
 export interface DecrementOverlay {
   readonly type: 'decrement';
-  /** Percent per year: 5 is 5 %. */
+  /** Percent per year: 5 is 5%. */
   readonly percent: number | null;
   /** Index points per year, instead of percent. */
   readonly points: number | null;
@@ -3143,7 +3143,7 @@ export interface DecrementOverlay {
 /** The index less a synthetic dividend per year, in percent or in points, which is subtracted every day. */
 export interface DecrementOverlayInput {
   readonly type: 'decrement';
-  /** Percent per year: 5 is 5 %. */
+  /** Percent per year: 5 is 5%. */
   readonly percent?: number | null | undefined;
   /** Index points per year, instead of percent. */
   readonly points?: number | null | undefined;
@@ -4167,7 +4167,7 @@ export interface FastExitSpecInput {
 /** The index less an annual fee, which is subtracted every day. */
 export interface FeeOverlay {
   readonly type: 'fee';
-  /** Percent per year: 5 is 5 %. */
+  /** Percent per year: 5 is 5%. */
   readonly percent: number;
   /** Number of days per year. */
   readonly basis: 360 | 365;
@@ -4176,7 +4176,7 @@ export interface FeeOverlay {
 /** The index less an annual fee, which is subtracted every day. */
 export interface FeeOverlayInput {
   readonly type: 'fee';
-  /** Percent per year: 5 is 5 %. */
+  /** Percent per year: 5 is 5%. */
   readonly percent: number;
   /** Number of days per year. */
   readonly basis?: 360 | 365 | undefined;
@@ -6009,7 +6009,7 @@ export interface LimitBreach {
 export type LimitDistance = {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Relative change of the price while all other prices are unchanged: 0.1 is +10 %. */
+  /** Relative change of the price while all other prices are unchanged: 0.1 is +10%. */
   readonly move: number;
 } | null;
 
@@ -9628,7 +9628,7 @@ export interface ReturnStatistics {
   readonly downside_volatility: number;
   /** Mean return x sessions per year / downside volatility; null if no return is negative. */
   readonly sortino_ratio: number | null;
-  /** Mean loss of the worst 5 % of the sessions (their number is rounded up); positive for a loss. A fraction. */
+  /** Mean loss of the worst 5% of the sessions (their number is rounded up); positive for a loss. A fraction. */
   readonly cvar_95: number;
   /** Third central moment divided by the cubed population standard deviation; null without variation. */
   readonly skewness: number | null;
@@ -9695,7 +9695,7 @@ export interface RiskControlOverlay {
   readonly half_lives: readonly number[] | null;
   /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions: number | null;
-  /** Largest fraction in the index: 1.5 is 150 %. */
+  /** Largest fraction in the index: 1.5 is 150%. */
   readonly max_leverage: number;
   /** Number of sessions between the last return in the volatility and the exposure. */
   readonly lag: number;
@@ -9726,7 +9726,7 @@ export interface RiskControlOverlayInput {
   readonly half_lives?: readonly number[] | null | undefined;
   /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions?: number | null | undefined;
-  /** Largest fraction in the index: 1.5 is 150 %. */
+  /** Largest fraction in the index: 1.5 is 150%. */
   readonly max_leverage?: number | undefined;
   /** Number of sessions between the last return in the volatility and the exposure. */
   readonly lag?: number | undefined;
@@ -11036,7 +11036,7 @@ export interface SimulationView {
   readonly volatility: number;
   /** Fraction of the variance that the factors explain; null for the bootstrap. */
   readonly factor_share: number | null;
-  /** Levels by date and percentile, 100 at the start, with an error of at most 0.6 % of a standard deviation. */
+  /** Levels by date and percentile, 100 at the start, with an error of at most 0.6% of a standard deviation. */
   readonly levels: TableFrame;
   /** Last level divided by the first, less 1. */
   readonly total_return: Distribution;
@@ -11545,7 +11545,7 @@ export interface SweepFoldChoice {
 
 export type SweepFolds = CombinatorialFolds | WalkForwardFolds;
 
-/** Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95 %. The paths do not include the cost of changing from one variant to another. */
+/** Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95%. The paths do not include the cost of changing from one variant to another. */
 export interface SweepFoldsView {
   /** Division of time into groups. */
   readonly method: 'combinatorial' | 'walk_forward';
@@ -12117,9 +12117,9 @@ export interface TrackingForecastPayload {
   readonly realised_tracking_error: number;
   /** Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0. */
   readonly bias: number | null;
-  /** Lower end of the 95 % band of the bias of unbiased forecasts. */
+  /** Lower end of the 95% band of the bias of unbiased forecasts. */
   readonly bias_low: number;
-  /** Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations). */
+  /** Upper end of the 95% band of the bias: 1 + sqrt(2 / observations). */
   readonly bias_high: number;
   /** Number of active returns with a forecast. */
   readonly observations: number;
@@ -12471,9 +12471,9 @@ export interface ValidatedPortfolio {
   readonly qlike: number;
   /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. It is 0.17 for correct forecasts. */
   readonly mean_rolling_deviation: number | null;
-  /** Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations). */
+  /** Lower end of the 95% band of the bias of unbiased forecasts: 1 - sqrt(2 / observations). */
   readonly bias_low: number;
-  /** Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations). */
+  /** Upper end of the 95% band of the bias: 1 + sqrt(2 / observations). */
   readonly bias_high: number;
   /** True if the bias is within the band. */
   readonly in_band: boolean;
@@ -12765,15 +12765,15 @@ export interface WeightedAverageRow {
 
 /** Smallest value for which the securities with at most this value have this fraction of the weights. */
 export interface WeightedPercentiles {
-  /** 10 %. One value per date; null if no holding has a value. */
+  /** 10%. One value per date; null if no holding has a value. */
   readonly p10: readonly (number | null)[];
-  /** 25 %. One value per date; null if no holding has a value. */
+  /** 25%. One value per date; null if no holding has a value. */
   readonly p25: readonly (number | null)[];
   /** The median. One value per date; null if no holding has a value. */
   readonly p50: readonly (number | null)[];
-  /** 75 %. One value per date; null if no holding has a value. */
+  /** 75%. One value per date; null if no holding has a value. */
   readonly p75: readonly (number | null)[];
-  /** 90 %. One value per date; null if no holding has a value. */
+  /** 90%. One value per date; null if no holding has a value. */
   readonly p90: readonly (number | null)[];
 }
 

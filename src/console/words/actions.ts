@@ -32,6 +32,9 @@ export function formatListedAction(
     : formatActionValue(type, value, currency);
 }
 
+/** Minimum number of decimals of amounts, so that the amounts of a column align. */
+const AMOUNT_DIGITS = 4;
+
 /**
  * Formats the value of a corporate action with its unit, for example `0.7008 a share` or `2 for 1`. Other types have
  * ratios without a unit.
@@ -43,7 +46,7 @@ export function formatActionValue(
   currency: string | null = null,
 ): string {
   if (value === null) return formatFigure(value);
-  if (CASH_TYPES.has(type)) return `${formatMoney(formatAtMost(value, DIGITS), currency)} a share`;
+  if (CASH_TYPES.has(type)) return `${formatMoney(formatAtMost(value, DIGITS, AMOUNT_DIGITS), currency)} a share`;
   if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
   return SHARE_TYPES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : formatFigure(value);
 }

@@ -23,8 +23,9 @@ function formatFixed(value: number, digits: number, isSigned = false, least = di
   return format.format(value).replace('-', MINUS_SIGN);
 }
 
-/** Formats a number with at most the given number of decimals, for example `1.25`. */
-export const formatAtMost = (value: number, digits: number): string => formatFixed(value, digits, false, 0);
+/** Formats a number with at most the given number of decimals, for example `1.25`, and at least `least`. */
+export const formatAtMost = (value: number, digits: number, least = 0): string =>
+  formatFixed(value, digits, false, least);
 
 /** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
 export const formatPercent = (value: OptionalNumber, digits = 2): string =>

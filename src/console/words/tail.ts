@@ -2,7 +2,7 @@
 const TAIL = 0.05;
 
 /**
- * Computes the historical value at risk at 95 %: the smallest loss among the worst 5 % of the sessions, whose number is
+ * Computes the historical value at risk at 95%: the smallest loss among the worst 5% of the sessions, whose number is
  * rounded up. Positive for a loss; null without returns.
  */
 export function computeValueAtRisk(returns: readonly (number | null)[]): number | null {

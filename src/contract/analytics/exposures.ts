@@ -16,11 +16,11 @@ const fieldSeries = {
   mean: defineNullableDailyNumbers('Mean of the datapoint, weighted by the holdings.'),
   coverage: defineDailyNumbers('Fraction of the absolute weights that belongs to securities with a value.'),
   percentiles: defineObject(() => ({
-    p10: defineNullableDailyNumbers('10 %.'),
-    p25: defineNullableDailyNumbers('25 %.'),
+    p10: defineNullableDailyNumbers('10%.'),
+    p25: defineNullableDailyNumbers('25%.'),
     p50: defineNullableDailyNumbers('The median.'),
-    p75: defineNullableDailyNumbers('75 %.'),
-    p90: defineNullableDailyNumbers('90 %.'),
+    p75: defineNullableDailyNumbers('75%.'),
+    p90: defineNullableDailyNumbers('90%.'),
   })).meta({
     id: 'WeightedPercentiles',
     description: 'Smallest value for which the securities with at most this value have this fraction of the weights.',

@@ -90,7 +90,7 @@ export const LimitsView = defineObject(() => ({
       identifier: z.string(),
       move: z
         .number()
-        .meta({ description: 'Relative change of the price while all other prices are unchanged: 0.1 is +10 %.' }),
+        .meta({ description: 'Relative change of the price while all other prices are unchanged: 0.1 is +10%.' }),
     })
     .nullable()
     .meta({

@@ -31,7 +31,7 @@ export const ReturnStatistics = defineObject(() => ({
   downside_volatility: defineFraction('sqrt(sessions per year x mean of min(return, 0)^2).'),
   sortino_ratio: defineRatio('Mean return x sessions per year / downside volatility; null if no return is negative.'),
   cvar_95: defineFraction(
-    'Mean loss of the worst 5 % of the sessions (their number is rounded up); positive for a loss.',
+    'Mean loss of the worst 5% of the sessions (their number is rounded up); positive for a loss.',
   ),
   skewness: defineRatio(
     'Third central moment divided by the cubed population standard deviation; null without variation.',

@@ -39,8 +39,8 @@ const TrackingForecastPayload = defineObject(() => ({
     description:
       'Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0.',
   }),
-  bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of unbiased forecasts.' }),
-  bias_high: z.number().meta({ description: 'Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).' }),
+  bias_low: z.number().meta({ description: 'Lower end of the 95% band of the bias of unbiased forecasts.' }),
+  bias_high: z.number().meta({ description: 'Upper end of the 95% band of the bias: 1 + sqrt(2 / observations).' }),
   observations: z.int().meta({ description: 'Number of active returns with a forecast.' }),
   rebalances: z
     .array(

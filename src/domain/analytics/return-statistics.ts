@@ -7,7 +7,7 @@ export interface ReturnStatistics {
   /** Annualised root mean square of the returns, with positive returns counted as 0. */
   readonly downside_volatility: number;
   readonly sortino_ratio: number | null;
-  /** Mean loss of the worst 5 % of the sessions, positive for a loss. */
+  /** Mean loss of the worst 5% of the sessions, positive for a loss. */
   readonly cvar_95: number;
   readonly skewness: number | null;
   /** Share of the sessions with a return above 0. */

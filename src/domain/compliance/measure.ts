@@ -21,7 +21,7 @@ export type BoundSide = 'lower' | 'upper';
 export interface PriceMove {
   /** Position of the security. */
   readonly name: number;
-  /** Relative change: 0.1 is a rise of 10 %. */
+  /** Relative change: 0.1 is a rise of 10%. */
   readonly move: number;
 }
 

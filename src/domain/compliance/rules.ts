@@ -31,13 +31,13 @@ const createSumAboveLimit = (trigger: number, limit: number): LimitRow => ({
 export const LIMIT_RULES = {
   UCITS_5_10_40: {
     label: 'UCITS 5/10/40',
-    help: 'No issuer is above 10 %. All issuers above 5 % together are at most 40 %.',
+    help: 'No issuer is above 10%. All issuers above 5% together are at most 40%.',
     source: 'Directive 2009/65/EC, article 52(1) and (2)',
     rows: [createLargestIssuerLimit(0.1), createSumAboveLimit(0.05, 0.4)],
   },
   UCITS_20_35: {
     label: 'UCITS 20/35',
-    help: 'For funds that replicate an index: no issuer is above 20 %, except one issuer with up to 35 %.',
+    help: 'For funds that replicate an index: no issuer is above 20%, except one issuer with up to 35%.',
     source: 'Directive 2009/65/EC, article 53',
     rows: [
       createLargestIssuerLimit(0.35),
@@ -52,17 +52,17 @@ export const LIMIT_RULES = {
   },
   RIC_25_5_50: {
     label: 'RIC 25/5/50',
-    help: 'No issuer is above 25 %. All issuers above 5 % together are at most 50 %.',
+    help: 'No issuer is above 25%. All issuers above 5% together are at most 50%.',
     source: 'Internal Revenue Code, section 851(b)(3)',
     rows: [createLargestIssuerLimit(0.25), createSumAboveLimit(0.05, 0.5)],
   },
   SEC_75_5_10: {
     label: 'Diversified 75-5-10',
-    help: 'Positions of at most 5 % each add up to at least 75 %. The limit of 10 % of voting rights is not checked.',
+    help: 'Positions of at most 5% each add up to at least 75%. The limit of 10% of voting rights is not checked.',
     source: 'Investment Company Act of 1940, section 5(b)(1)',
     rows: [
       {
-        row: 'issuers of at most 5 % together',
+        row: 'issuers of at most 5% together',
         side: 'lower',
         limit: 0.75,
         unit: 'fraction',

@@ -15,7 +15,7 @@ export const BoundPath = defineObject(() => ({
   }),
   yearly: z.number().gt(-1).max(10).meta({
     description:
-      'Change per year, a fraction: -0.07 lowers the bound by 7 % per year. The number of years is the number of days divided by 365.25.',
+      'Change per year, a fraction: -0.07 lowers the bound by 7% per year. The number of years is the number of days divided by 365.25.',
     unit: 'fraction',
   }),
   times: z

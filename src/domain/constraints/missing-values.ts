@@ -30,5 +30,5 @@ export function describeLackingValues(
   { identifiers, weight }: SecuritiesWithoutValue,
   { count, whole }: { readonly count: number; readonly whole: string },
 ): string {
-  return `${identifiers.length} of ${count} securities, ${Number((weight * 100).toPrecision(4))} % of ${whole}, have no ${field}; ${effect}.`;
+  return `${identifiers.length} of ${count} securities, ${Number((weight * 100).toPrecision(4))}% of ${whole}, have no ${field}; ${effect}.`;
 }

@@ -115,7 +115,7 @@ export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
     ) && `The store has another ${type} on this ex-date.`,
     kind === 'cash' &&
       value > DIVIDEND_MAX * closeBefore &&
-      `The amount is ${Math.round((100 * value) / closeBefore)} % of the last close.`,
+      `The amount is ${Math.round((100 * value) / closeBefore)}% of the last close.`,
     kind === 'cash' && !(value > 0) && 'The amount is not positive.',
     kind === 'ratio' && !(value > 1 / RATIO_MAX && value < RATIO_MAX) && `The multiplier ${value} is implausible.`,
     related !== null && type !== 'TICKER_CHANGE' && !isKnown(related) && `The store has no security ${related}.`,

@@ -24,7 +24,7 @@ export function assertRates(rates: Readonly<Record<string, number>>): void {
     if (Math.abs(rate) > RATE_MAX) {
       throw new Refusal(
         'RATE_OUT_OF_RANGE',
-        `${name} is ${rate}; its absolute value must be at most ${RATE_MAX}. Rates are fractions: 0.05 is 5 %.`,
+        `${name} is ${rate}; its absolute value must be at most ${RATE_MAX}. Rates are fractions: 0.05 is 5%.`,
         { field: name, value: rate, limit: RATE_MAX },
       );
     }

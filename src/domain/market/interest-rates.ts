@@ -3,7 +3,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { PriceSeries } from './series.js';
 
-/** Maximum rate. A rate above 100 % per year was probably given in percent, or is a price. */
+/** Maximum rate. A rate above 100% per year was probably given in percent, or is a price. */
 export const RATE_MAX = 1;
 
 /** Factor of series of rates, which are in percent per year. */
@@ -25,7 +25,7 @@ export function findInvalidRate({ identifier, days, closes }: PriceSeries): Rate
 }
 
 export function describeRateBeyond({ series, date, value }: RateBeyond): string {
-  return `The series ${series} is ${value} on ${date}; a rate must be in percent per year, at most ${RATE_MAX * PERCENT} in magnitude: 5 is 5 %.`;
+  return `The series ${series} is ${value} on ${date}; a rate must be in percent per year, at most ${RATE_MAX * PERCENT} in magnitude: 5 is 5%.`;
 }
 
 /**

@@ -159,7 +159,7 @@ export const ERRORS = {
     status: 422,
     help: 'The run has no level of the return variant. Its prices include dividends, so only the total return exists.',
   },
-  TOTAL_LOSS: { status: 422, help: 'The return of a period is -100 %, so contributions cannot be linked over it.' },
+  TOTAL_LOSS: { status: 422, help: 'The return of a period is -100%, so contributions cannot be linked over it.' },
   INFEASIBLE: { status: 422, help: 'The constraints are infeasible; see detail.conflict.' },
   OBJECTIVE_UNATTAINABLE: {
     status: 422,

@@ -54,7 +54,7 @@ export const SimulationRequest = defineObject(() => ({
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
 
 /**
- * Number of level bins per session. Over a range of twelve standard deviations, a bin is 0.6 % of a standard deviation.
+ * Number of level bins per session. Over a range of twelve standard deviations, a bin is 0.6% of a standard deviation.
  */
 const BINS = 2_048;
 

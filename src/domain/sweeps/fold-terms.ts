@@ -21,7 +21,7 @@ const shared = {
   }),
   embargo: z.int().min(0).max(252).nullable().default(null).meta({
     description:
-      'Number of further sample sessions that are excluded after every test. Null: 1 % of all sessions, rounded up.',
+      'Number of further sample sessions that are excluded after every test. Null: 1% of all sessions, rounded up.',
     unit: 'sessions',
   }),
 };

@@ -39,7 +39,7 @@ export interface McpClient {
 }
 
 const INSTRUCTIONS = `Divisor constructs, backtests and analyses equity indices.
-Tools are the operations of its HTTP API. Rates, returns and weights are fractions (0.05 is 5 %); dates are YYYY-MM-DD; null means not measured.
+Tools are the operations of its HTTP API. Rates, returns and weights are fractions (0.05 is 5%); dates are YYYY-MM-DD; null means not measured.
 Work on an index: listRuleTypes and getGuidePage (page "define") explain definitions; validateIndex, then previewDocument, then createIndex, startBacktest and ${WAIT_TOOL}; then the views of the run (getOverview, getPerformance, getAttribution, getWeights).
 An error has a code, a hint and findings with the path of each fault: correct those and call again. Long answers are shortened: narrow the request by dates or identifiers.`;
 

@@ -47,7 +47,7 @@ const BODY_SCHEMA_MAX = 2500;
 /** Maximum length of the example of a body. */
 const EXAMPLE_MAX = 900;
 
-const UNITS = 'Units: fractions (0.05 is 5 %), dates YYYY-MM-DD.';
+const UNITS = 'Units: fractions (0.05 is 5%), dates YYYY-MM-DD.';
 
 /** Lists the routes that are tools, by operation id. */
 export function createTools(

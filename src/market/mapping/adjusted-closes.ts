@@ -193,7 +193,7 @@ function createFallProblem(identifier: string, day: Day, rise: number): Problem 
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} falls by ${((1 - rise) * 100).toPrecision(3)} % against the close on ${formatDay(day)}; no dividend does that, and none is derived.`,
+    message: `The adjusted close of ${identifier} falls by ${((1 - rise) * 100).toPrecision(3)}% against the close on ${formatDay(day)}; no dividend does that, and none is derived.`,
     value: formatDay(day),
   };
 }

@@ -31,7 +31,7 @@ export const SIZE = {
   figure: 14,
 } as const;
 
-/** Smallest font size at which a label is readable at 100 %. */
+/** Smallest font size at which a label is readable at 100%. */
 export const SIZE_MIN = 6;
 
 export const SPACE = {

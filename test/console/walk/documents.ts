@@ -59,6 +59,12 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Frequency').selectOption('annual');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'CORE-FUND' }).waitFor();
+    // Before its first run, the page shows the figures and the level of the index that the strategy follows.
+    await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
+    await page.getByLabel('Figures of CORE', { exact: true }).getByText('Expected costs').waitFor();
+    await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
+    await page.getByRole('link', { name: 'Versions', exact: true }).click();
+    await page.getByRole('region', { name: 'Version 1 of CORE-FUND' }).getByText('98%').waitFor();
     const { body } = await service.ask<StoredStrategy>('GET', '/strategies/CORE-FUND');
     expect(body.strategy).toMatchObject({ index_id: 'CORE', exposure: 0.98, rebalance: { frequency: 'annual' } });
     await page.getByRole('link', { name: 'Edit' }).click();
@@ -74,6 +80,10 @@ export function describeDocuments(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Overlay' }).click();
     const form = page.getByRole('region', { name: 'Overlay' });
+    // The proposed fee is previewed before anything is typed.
+    expect(await form.getByLabel('Percent').inputValue()).toBe('0.5');
+    await page.getByRole('application', { name: /^Level of the draft/ }).waitFor();
+    await form.getByLabel('Percent').fill('');
     await page.getByText('Overlay, Percent is required').first().waitFor();
     expect(await form.getByLabel('Percent').getAttribute('aria-invalid')).toBe('false');
     // A blend consists of parts and has its own schedule.
@@ -89,6 +99,11 @@ export function describeDocuments(desk: () => Desk): void {
     // the exposure.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('risk_control');
     await form.getByLabel('Half-lives').waitFor();
+    // Parameters that few overlays change are folded.
+    const reviews = form.getByLabel('Tolerance');
+    expect(await reviews.isVisible()).toBe(false);
+    await form.getByText('Reviews of the exposure').click();
+    await reviews.waitFor();
     await form.getByLabel('Volatility estimate').selectOption('sessions');
     await pollEventually(() => form.getByLabel('Sessions', { exact: true }).inputValue()).toBe('60');
     expect(await form.getByLabel('Half-lives').count()).toBe(0);

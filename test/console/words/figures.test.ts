@@ -126,8 +126,8 @@ test('a dividend is money per share, a split is new shares per share', () => {
     '0.25 new for 1',
     '0.250000',
   ]);
-  expect(formatActionValue('SILENT_DELISTING', 77.4, 'EUR')).toBe('77.4 EUR a share');
-  expect(formatActionValue('ACQUISITION', 12.5)).toBe('12.5 a share');
+  expect(formatActionValue('SILENT_DELISTING', 77.4, 'EUR')).toBe('77.4000 EUR a share');
+  expect(formatActionValue('ACQUISITION', 12.5)).toBe('12.5000 a share');
 });
 
 test('cash amounts of a list have four decimals, or all decimals of the data', () => {

@@ -279,7 +279,7 @@ describe('the rows of a class agree with its definition', () => {
       coefficients: [10, 80 / 3, 30, 40],
       warnings: [
         {
-          message: '1 of 4 securities, 30 % of the index, have no X; the mean is used instead.',
+          message: '1 of 4 securities, 30% of the index, have no X; the mean is used instead.',
           path: 'constraints[0].params',
         },
       ],
@@ -292,7 +292,7 @@ describe('the rows of a class agree with its definition', () => {
       expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing })).toEqual({
         coefficients,
         warnings: [
-          { message: `1 of 4 securities, 30 % of the index, have no X; ${effect}.`, path: 'constraints[0].params' },
+          { message: `1 of 4 securities, 30% of the index, have no X; ${effect}.`, path: 'constraints[0].params' },
         ],
       });
   });

@@ -60,7 +60,7 @@ test.each([
   ['a late announcement', createAction({ announcedDay: EX_DAY + 1 }), {}, 'after the ex-date'],
   ['an early payment', createAction({ payDay: EX_DAY - 1 }), {}, 'before the ex-date'],
   ['a second action of its type', createAction(), { others: [createAction({ value: 2 })] }, 'another DIVIDEND'],
-  ['an amount of a fifth of the price', createAction({ value: 10.01 }), {}, '20 % of the last close'],
+  ['an amount of a fifth of the price', createAction({ value: 10.01 }), {}, '20% of the last close'],
   ['no amount', createAction({ value: 0 }), {}, 'not positive'],
   ['a multiplier of a hundred', createAction({ type: 'SPLIT', value: 100 }), {}, 'implausible'],
   ['an unknown security', createAction({ type: 'SPIN_OFF', related: 'B' }), { isKnown: () => false }, 'no security B'],

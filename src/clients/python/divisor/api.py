@@ -627,7 +627,7 @@ class Operations:
         """Checks a published concentration rule on every session, and returns headroom, breaches and their causes.
 
         :param run_id: Id of a stored run. Default: the newest run.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if there is none. UCITS_5_10_40: No issuer is above 10 %. All issuers above 5 % together are at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer is above 20 %, except one issuer with up to 35 %. RIC_25_5_50: No issuer is above 25 %. All issuers above 5 % together are at most 50 %. SEC_75_5_10: Positions of at most 5 % each add up to at least 75 %. The limit of 10 % of voting rights is not checked.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if there is none. UCITS_5_10_40: No issuer is above 10%. All issuers above 5% together are at most 40%. UCITS_20_35: For funds that replicate an index: no issuer is above 20%, except one issuer with up to 35%. RIC_25_5_50: No issuer is above 25%. All issuers above 5% together are at most 50%. SEC_75_5_10: Positions of at most 5% each add up to at least 75%. The limit of 10% of voting rights is not checked.
         :param by: Reference column of the issuer. With IDENTIFIER, each security is a separate issuer.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `state`.
         :param start: First day. Default: the first date of the run.
@@ -641,7 +641,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a stored run. Default: the newest run.
-        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if there is none. UCITS_5_10_40: No issuer is above 10 %. All issuers above 5 % together are at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer is above 20 %, except one issuer with up to 35 %. RIC_25_5_50: No issuer is above 25 %. All issuers above 5 % together are at most 50 %. SEC_75_5_10: Positions of at most 5 % each add up to at least 75 %. The limit of 10 % of voting rights is not checked.
+        :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if there is none. UCITS_5_10_40: No issuer is above 10%. All issuers above 5% together are at most 40%. UCITS_20_35: For funds that replicate an index: no issuer is above 20%, except one issuer with up to 35%. RIC_25_5_50: No issuer is above 25%. All issuers above 5% together are at most 50%. SEC_75_5_10: Positions of at most 5% each add up to at least 75%. The limit of 10% of voting rights is not checked.
         :param by: Reference column of the issuer. With IDENTIFIER, each security is a separate issuer.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `state`.
         :param start: First day. Default: the first date of the run.

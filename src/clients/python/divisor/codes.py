@@ -324,7 +324,7 @@ class VariantNotAvailable(DivisorError):
 
 
 class TotalLoss(DivisorError):
-    """The return of a period is -100 %, so contributions cannot be linked over it."""
+    """The return of a period is -100%, so contributions cannot be linked over it."""
 
 
 class Infeasible(DivisorError):

@@ -1849,9 +1849,9 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
 
     #: Name of a column or derived datapoint, an expression as text or as nodes, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, DatapointInput, ExpressionNodeInput]
-    #: Securities ranked at or above this rank always enter. Default: 80 % of count, rounded down. Unit: rank.
+    #: Securities ranked at or above this rank always enter. Default: 80% of count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
-    #: Constituents ranked at or above this rank stay. Default: 120 % of count, rounded up. Unit: rank.
+    #: Constituents ranked at or above this rank stay. Default: 120% of count, rounded up. Unit: rank.
     exit_rank: t.Optional[int]
     #: True ranks the smallest values first.
     ascending: bool
@@ -2326,7 +2326,7 @@ class CombinatorialFolds(_CombinatorialFolds, total=False):
     select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
     #: Number of sample sessions that are excluded before and after every test, because closes of one day occur at different times.
     purge: int
-    #: Number of further sample sessions that are excluded after every test. Null: 1 % of all sessions, rounded up.
+    #: Number of further sample sessions that are excluded after every test. Null: 1% of all sessions, rounded up.
     embargo: t.Optional[int]
     #: Number of groups in every test. Each combination of them is a split, and all other groups are its sample.
     test_groups: int
@@ -3524,7 +3524,7 @@ class DecrementOverlay(t.TypedDict):
     """The index less a synthetic dividend per year, in percent or in points, which is subtracted every day."""
 
     type: t.Literal["decrement"]
-    #: Percent per year: 5 is 5 %.
+    #: Percent per year: 5 is 5%.
     percent: t.Optional[float]
     #: Index points per year, instead of percent.
     points: t.Optional[float]
@@ -3541,7 +3541,7 @@ class _DecrementOverlayInput(t.TypedDict):
 class DecrementOverlayInput(_DecrementOverlayInput, total=False):
     """The index less a synthetic dividend per year, in percent or in points, which is subtracted every day."""
 
-    #: Percent per year: 5 is 5 %.
+    #: Percent per year: 5 is 5%.
     percent: t.Optional[float]
     #: Index points per year, instead of percent.
     points: t.Optional[float]
@@ -4657,7 +4657,7 @@ class FeeOverlay(t.TypedDict):
     """The index less an annual fee, which is subtracted every day."""
 
     type: t.Literal["fee"]
-    #: Percent per year: 5 is 5 %.
+    #: Percent per year: 5 is 5%.
     percent: float
     #: Number of days per year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -4665,7 +4665,7 @@ class FeeOverlay(t.TypedDict):
 
 class _FeeOverlayInput(t.TypedDict):
     type: t.Literal["fee"]
-    #: Percent per year: 5 is 5 %.
+    #: Percent per year: 5 is 5%.
     percent: float
 
 
@@ -6742,7 +6742,7 @@ class LimitBreach(t.TypedDict):
 class LimitDistance2(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Relative change of the price while all other prices are unchanged: 0.1 is +10 %.
+    #: Relative change of the price while all other prices are unchanged: 0.1 is +10%.
     move: float
 
 
@@ -10690,7 +10690,7 @@ class ReturnStatistics(t.TypedDict):
     downside_volatility: float
     #: Mean return x sessions per year / downside volatility; null if no return is negative.
     sortino_ratio: t.Optional[float]
-    #: Mean loss of the worst 5 % of the sessions (their number is rounded up); positive for a loss. A fraction.
+    #: Mean loss of the worst 5% of the sessions (their number is rounded up); positive for a loss. A fraction.
     cvar_95: float
     #: Third central moment divided by the cubed population standard deviation; null without variation.
     skewness: t.Optional[float]
@@ -10767,7 +10767,7 @@ class _RiskControlOverlay(t.TypedDict):
     half_lives: t.Optional[t.Sequence[float]]
     #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
-    #: Largest fraction in the index: 1.5 is 150 %.
+    #: Largest fraction in the index: 1.5 is 150%.
     max_leverage: float
     #: Number of sessions between the last return in the volatility and the exposure.
     lag: int
@@ -10807,7 +10807,7 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     half_lives: t.Optional[t.Sequence[float]]
     #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
-    #: Largest fraction in the index: 1.5 is 150 %.
+    #: Largest fraction in the index: 1.5 is 150%.
     max_leverage: float
     #: Number of sessions between the last return in the volatility and the exposure.
     lag: int
@@ -12184,7 +12184,7 @@ class SimulationView(t.TypedDict):
     volatility: float
     #: Fraction of the variance that the factors explain; null for the bootstrap.
     factor_share: t.Optional[float]
-    #: Levels by date and percentile, 100 at the start, with an error of at most 0.6 % of a standard deviation.
+    #: Levels by date and percentile, 100 at the start, with an error of at most 0.6% of a standard deviation.
     levels: TableFrame
     #: Last level divided by the first, less 1.
     total_return: Distribution
@@ -12752,7 +12752,7 @@ class SweepFoldsViewOverPaths(t.TypedDict):
 
 
 class SweepFoldsView(t.TypedDict):
-    """Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95 %. The paths do not include the cost of changing from one variant to another."""
+    """Cross-validation of the selection, as described by López de Prado (2018), chapters 7 and 12. Percentiles are 5, 25, 50, 75 and 95%. The paths do not include the cost of changing from one variant to another."""
 
     #: Division of time into groups.
     method: t.Literal["combinatorial", "walk_forward"]
@@ -13349,9 +13349,9 @@ class TrackingForecastPayload(t.TypedDict):
     realised_tracking_error: float
     #: Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0.
     bias: t.Optional[float]
-    #: Lower end of the 95 % band of the bias of unbiased forecasts.
+    #: Lower end of the 95% band of the bias of unbiased forecasts.
     bias_low: float
-    #: Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).
+    #: Upper end of the 95% band of the bias: 1 + sqrt(2 / observations).
     bias_high: float
     #: Number of active returns with a forecast.
     observations: int
@@ -13724,9 +13724,9 @@ class ValidatedPortfolio(t.TypedDict):
     qlike: float
     #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. It is 0.17 for correct forecasts.
     mean_rolling_deviation: t.Optional[float]
-    #: Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).
+    #: Lower end of the 95% band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).
     bias_low: float
-    #: Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).
+    #: Upper end of the 95% band of the bias: 1 + sqrt(2 / observations).
     bias_high: float
     #: True if the bias is within the band.
     in_band: bool
@@ -14056,15 +14056,15 @@ class WeightedAverageRow(_WeightedAverageRow, total=False):
 class WeightedPercentiles(t.TypedDict):
     """Smallest value for which the securities with at most this value have this fraction of the weights."""
 
-    #: 10 %. One value per date; null if no holding has a value.
+    #: 10%. One value per date; null if no holding has a value.
     p10: t.Sequence[t.Optional[float]]
-    #: 25 %. One value per date; null if no holding has a value.
+    #: 25%. One value per date; null if no holding has a value.
     p25: t.Sequence[t.Optional[float]]
     #: The median. One value per date; null if no holding has a value.
     p50: t.Sequence[t.Optional[float]]
-    #: 75 %. One value per date; null if no holding has a value.
+    #: 75%. One value per date; null if no holding has a value.
     p75: t.Sequence[t.Optional[float]]
-    #: 90 %. One value per date; null if no holding has a value.
+    #: 90%. One value per date; null if no holding has a value.
     p90: t.Sequence[t.Optional[float]]
 
 

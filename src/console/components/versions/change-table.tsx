@@ -1,6 +1,7 @@
 import type { DocumentChange, RuleTypes } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { useExchanges } from '../../state/exchanges.js';
 import { markChange } from '../../words/changed-words.js';
 import { parsePointer, formatPathLabel } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -18,7 +19,7 @@ interface ChangeTableProps {
 
 /** Renders the changes of a document, one field per row. */
 export function ChangeTable({ label, changes, document, types }: ChangeTableProps) {
-  const words = useMemo(() => createFieldFormatter(types), [types]);
+  const words = useFieldFormatter(types);
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
       {changes.map(({ path: pointer, op, before, after }, position) => {
@@ -39,6 +40,12 @@ export function ChangeTable({ label, changes, document, types }: ChangeTableProp
       })}
     </WrittenTable>
   );
+}
+
+/** Returns the formatter of fields, with the names of exchanges. */
+function useFieldFormatter(types: RuleTypes | undefined): FieldFormatter {
+  const exchanges = useExchanges();
+  return useMemo(() => createFieldFormatter(types, exchanges), [types, exchanges.size]);
 }
 
 /** Number of characters of a text that is shown as a whole, and of the unchanged words before a change. */
@@ -62,7 +69,7 @@ interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {
 
 /** Renders the fields of a document that have a value, grouped by part of the document. */
 export function FieldTable({ label, document, types }: FieldTableProps) {
-  const words = useMemo(() => createFieldFormatter(types), [types]);
+  const words = useFieldFormatter(types);
   const parts = new Map<string, ReturnType<typeof listFields>>();
   for (const field of listFields(document, [])) {
     const part = words.group(field.path, document);

@@ -1,8 +1,11 @@
 import type { DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { attempt } from '../../state/actions.js';
+import { useExchanges } from '../../state/exchanges.js';
+import { useFields } from '../../state/fields.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
+import { createPlainSentence } from '../../words/methodology.js';
 import type { JsonObject } from '../../words/paths.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { createTrouble } from '../../state/service.js';
@@ -71,7 +74,7 @@ export function Difference({ of, version: shown, newest, all, onRestored }: Diff
       {isWhole && version !== newest.version && may(getScope(of.kind)) && (
         <Restore of={of} version={version} newest={newest} onRestored={onRestored} />
       )}
-      {isWhole && of.kind === 'index' && (
+      {isWhole && (of.kind === 'index' || of.kind === 'strategy') && (
         <Section title={`All fields of version ${version}`}>
           <VersionFields of={of} version={version} />
         </Section>
@@ -94,10 +97,11 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
     readVersion(of, to, signal),
   );
   const types = useTypes(of);
+  const plain = usePlainSentences();
   if (changes.length === 0) return <p class="quiet">No differences.</p>;
   return (
     <>
-      <Sentences removed={removed} added={added} />
+      <Sentences removed={removed.map(plain)} added={added.map(plain)} />
       <ChangeTable
         label="Changes by field"
         changes={changes}
@@ -106,6 +110,16 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
       />
     </>
   );
+}
+
+/** Returns a function that replaces column names and calendar codes in a sentence by words. */
+function usePlainSentences(): (sentence: string) => string {
+  const exchanges = useExchanges();
+  const fields = new Set(useFields(null).data?.fields.map(({ name }) => name));
+  return (sentence) =>
+    createPlainSentence(sentence, fields, exchanges)
+      .parts.map(({ text }) => text)
+      .join('');
 }
 
 interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestored'> {

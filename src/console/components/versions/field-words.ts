@@ -15,8 +15,14 @@ export interface FieldFormatter {
   value(path: Path, value: Json, document: JsonObject | undefined): string;
 }
 
-/** @param types catalogue of the fields of an index; undefined for other documents */
-export function createFieldFormatter(types: RuleTypes | undefined): FieldFormatter {
+/**
+ * @param types catalogue of the fields of an index; undefined for other documents
+ * @param exchanges names of exchanges by calendar code
+ */
+export function createFieldFormatter(
+  types: RuleTypes | undefined,
+  exchanges: ReadonlyMap<string, string> = new Map(),
+): FieldFormatter {
   const find = (path: Path, document: JsonObject | undefined) => types && findParameter(types, path, document);
   return {
     group(path, document) {
@@ -29,8 +35,10 @@ export function createFieldFormatter(types: RuleTypes | undefined): FieldFormatt
     },
     value(path, value, document) {
       if (typeof value === 'boolean') return value ? 'yes' : 'no';
-      if (typeof value === 'number') return formatNumber(value, find(path, document), document);
+      if (typeof value === 'number') return formatNumber(value, getUnit(path, find(path, document)), document);
       if (typeof value !== 'string') return JSON.stringify(value);
+      const exchange = path.at(-1) === 'calendar' ? exchanges.get(value) : undefined;
+      if (exchange !== undefined) return `${value}, ${exchange}`;
       return (path.at(-1) === 'type' ? labelOfType(types, value) : undefined) ?? formatChoice(path, value);
     },
   };
@@ -64,9 +72,21 @@ function findParameter(types: RuleTypes, path: Path, document: JsonObject | unde
     : types.fields[part as keyof RuleTypes['fields']]?.find((one) => one.name === name);
 }
 
+/** Units of members in documents without a catalogue. */
+const UNITS: Readonly<Record<string, string>> = {
+  exposure: 'fraction',
+  drift_tolerance: 'fraction',
+};
+
+/** Returns the unit of a field from the catalogue, or from its name; null if it has none. */
+function getUnit(path: Path, spec: ParameterSpec | undefined): string | null {
+  if (spec !== undefined) return createField(spec).unit ?? null;
+  const name = String(path.at(-1));
+  return name.endsWith('_bps') ? 'bp' : (UNITS[name] ?? null);
+}
+
 /** Formats a number with its unit; amounts of money with the currency of the document. */
-function formatNumber(value: number, spec: ParameterSpec | undefined, document: JsonObject | undefined): string {
-  const unit = spec === undefined ? null : (createField(spec).unit ?? null);
+function formatNumber(value: number, unit: string | null, document: JsonObject | undefined): string {
   if (unit === null) return formatAtMost(value, DIGITS);
   const currency = typeof document?.['currency'] === 'string' ? document['currency'] : 'money';
   return formatQuantity(value, unit.replace(/^money/, currency).replace(/ in index currency$/, ''));

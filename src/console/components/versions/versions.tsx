@@ -33,6 +33,9 @@ export function Versions({ kind, id, onRestored }: VersionsProps) {
   );
 }
 
+/** Number of versions above which they can be searched. */
+const SEARCHED_MIN = 8;
+
 interface VersionRowsProps {
   readonly of: VersionedFamily;
   readonly list: VersionList;
@@ -54,7 +57,9 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
         getKey={({ version }) => String(version)}
         openKey={open === undefined ? null : String(open.version)}
         onOpen={({ version }) => setParameters({ version: String(version), against: null })}
-        searchIn={({ author, note, action }) => `${author} ${note ?? ''} ${action}`}
+        {...(versions.length > SEARCHED_MIN
+          ? { searchIn: ({ author, note, action }: DocumentVersion) => `${author} ${note ?? ''} ${action}` }
+          : {})}
         height={360}
       />
       {total > versions.length && (

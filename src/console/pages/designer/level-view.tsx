@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import type { LevelSketch } from '#clients/typescript/divisor.js';
+import type { Finding, LevelSketch } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
 import { Metrics } from '../../components/metrics.js';
@@ -17,13 +17,15 @@ interface LevelViewProps {
   readonly isValid: boolean;
   /** True while the service has neither accepted nor refused the draft. */
   readonly isUnchecked: boolean;
+  /** Findings that are already listed above the level. */
+  readonly shown: readonly Finding[];
 }
 
 const sketch = (document: JsonObject) =>
   service.value.call('sketchLevel', { body: { document: createBody(document) } });
 
 /** Renders the levels of the draft, the stored index and the underlying index over the last three years. */
-export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
+export function LevelView({ isValid, isUnchecked, shown }: LevelViewProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const text = JSON.stringify(document);
@@ -43,23 +45,26 @@ export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
     [sketchedLevel.data, stored.data, underlying.data, isChanged, beneath],
   );
   const target = draft.at(['overlay', 'target']);
+  const refused = sketchedLevel.trouble?.findings ?? [];
+  const isListed =
+    refused.length > 0 && refused.every(({ message }) => shown.some((other) => other.message === message));
   return (
     <div class={sketchedLevel.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={sketchedLevel.isBehind}>
       {(sketchedLevel.isBehind || isUnchecked) && sketchedLevel.data === undefined && <Wait what="the level" />}
-      {sketchedLevel.trouble !== null && <Problem trouble={sketchedLevel.trouble} />}
-      {sketchedLevel.data !== undefined && lines.lines.length > 0 && (
+      {sketchedLevel.trouble !== null && !isListed && <Problem trouble={sketchedLevel.trouble} />}
+      {lines.lines.length > 0 && (
         <>
-          {sketchedLevel.data.exposure !== null && (
+          {sketchedLevel.data !== undefined && sketchedLevel.data.exposure !== null && (
             <ExposureFigures sketch={sketchedLevel.data} target={typeof target === 'number' ? target : null} />
           )}
           <Chart
-            label="Level of the draft"
+            label={`Level of ${sketchedLevel.data === undefined ? lines.lines[0]!.label : 'the draft'}`}
             dates={lines.dates}
             lines={lines.lines}
-            height={sketchedLevel.data.exposure === null ? 260 : 170}
+            height={(sketchedLevel.data?.exposure ?? null) === null ? 260 : 170}
             compares={lines.lines.length > 1}
           />
-          {sketchedLevel.data.exposure !== null && (
+          {sketchedLevel.data !== undefined && sketchedLevel.data.exposure !== null && (
             <ExposureCharts
               sketch={sketchedLevel.data}
               target={typeof target === 'number' ? target : null}

@@ -89,7 +89,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           {(data) => <WhatIf change={data} />}
         </Answer>
       )}
-      {view === 'level' && <LevelView isValid={canPreview} isUnchecked={isUnchecked} />}
+      {view === 'level' && <LevelView isValid={canPreview} isUnchecked={isUnchecked} shown={urgent} />}
       {view === 'json' && <JsonEditor />}
       {others.length > 0 && <Findings findings={others} shown={4} isOpenForm />}
     </aside>

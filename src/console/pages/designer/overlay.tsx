@@ -1,6 +1,6 @@
-import type { ParameterSpec } from '#clients/typescript/divisor.js';
+import type { OverlayTypes, ParameterSpec } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -21,7 +21,7 @@ export function Overlay() {
   const type = draft.at(TYPE_PATH);
   /** The types have different parameters, and a blend has parts in place of an index. */
   const choose = (chosen: string) => {
-    const parameters = types.data?.overlays.find((one) => one.type === chosen)?.parameters ?? [];
+    const spec = types.data?.overlays.find((one) => one.type === chosen);
     const { source_index_id: beneath, ...others } = draft.document.value;
     const parts =
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
@@ -32,7 +32,7 @@ export function Overlay() {
       ...others,
       ...proposed,
       ...source,
-      overlay: { type: chosen, ...parts, ...createFirstMember(parameters) },
+      overlay: { type: chosen, ...parts, ...listProposed(spec), ...createFirstMember(spec?.parameters ?? []) },
     });
   };
   // The currency of a converted index is the target currency.
@@ -76,7 +76,7 @@ export function Overlay() {
                 />
               )}
             </FieldGrid>
-            <Parameters key={String(type)} parameters={(spec?.parameters ?? []).map(separateUnit)} />
+            <ParameterGroups key={String(type)} parameters={(spec?.parameters ?? []).map(separateUnit)} />
             {spec !== undefined && (
               <details class="quiet">
                 <summary>Formula</summary>
@@ -128,6 +128,62 @@ function findAlternative(parameters: readonly ParameterSpec[]): Alternative | un
 function createFirstMember(parameters: readonly ParameterSpec[]): JsonObject {
   const [first] = Object.entries(findAlternative(parameters)?.members ?? {});
   return first === undefined ? {} : { [first[0]]: first[1].first };
+}
+
+type OverlayType = OverlayTypes['overlays'][number];
+
+/** Returns the required numbers of the example of an overlay type, so that a preview is shown at once. */
+function listProposed(spec: OverlayType | undefined): JsonObject {
+  const example = (spec?.example ?? {}) as JsonObject; // the example is a document
+  const required = (spec?.parameters ?? []).filter((one) => one.required && typeof example[one.name] === 'number');
+  return Object.fromEntries(required.map(({ name }) => [name, example[name]]));
+}
+
+/** Parameters that few overlays change, by the title of their group. */
+const FOLDED: readonly { readonly title: string; readonly names: readonly string[] }[] = [
+  { title: 'Reviews of the exposure', names: ['tolerance', 'max_change', 'review'] },
+  {
+    title: 'Cash, costs and day count',
+    names: ['cash', 'financing', 'spread_bps', 'cost_bps', 'basis', 'annualisation'],
+  },
+];
+
+/** Number of parameters above which those that few overlays change are folded. */
+const OPEN_MAX = 6;
+
+/** Renders the parameters of an overlay. Of a long list, only the main parameters are open at first. */
+function ParameterGroups({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
+  if (parameters.length <= OPEN_MAX) return <Parameters parameters={parameters} />;
+  const folded = new Set(FOLDED.flatMap(({ names }) => names));
+  return (
+    <>
+      <Parameters parameters={parameters.filter(({ name }) => !folded.has(name))} />
+      {FOLDED.map(({ title, names }) => (
+        <FoldedGroup key={title} title={title} parameters={parameters.filter(({ name }) => names.includes(name))} />
+      ))}
+    </>
+  );
+}
+
+interface FoldedGroupProps {
+  readonly title: string;
+  readonly parameters: readonly ParameterSpec[];
+}
+
+/** Renders parameters that are folded unless one of them is set or has a finding. */
+function FoldedGroup({ title, parameters }: FoldedGroupProps) {
+  const { draft, findings } = useWorkshop();
+  const [isOpen, setOpen] = useState(() =>
+    parameters.some(({ name }) => (draft.at([...OVERLAY_PATH, name]) ?? null) !== null),
+  );
+  const isWrong = parameters.some(({ name }) => listFindingsAt(findings, [...OVERLAY_PATH, name]).length > 0);
+  if (parameters.length === 0) return null;
+  return (
+    <details class="overlay-group" open={isOpen || isWrong} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      <Fields fields={parameters} within={OVERLAY_PATH} />
+    </details>
+  );
 }
 
 /** Renders the parameters of an overlay. Of alternative parameters, one is chosen first, and only its field is shown. */
@@ -196,6 +252,9 @@ function rename(document: JsonObject, { from, to }: { readonly from: string; rea
   return Object.fromEntries(named);
 }
 
+/** Fee of a new overlay, in percent per year. */
+const INITIAL_FEE = 0.5;
+
 /** Returns the initial definition of an overlay on an index; the initial type is a fee. */
 export const createOverlayDocument = (beneath: JsonObject): JsonObject => ({
   id: `${String(beneath['id'])}${createSuffixes('fee').id}`,
@@ -206,5 +265,5 @@ export const createOverlayDocument = (beneath: JsonObject): JsonObject => ({
   currency: beneath['currency'],
   kind: 'overlay',
   source_index_id: beneath['id'],
-  overlay: { type: 'fee' },
+  overlay: { type: 'fee', percent: INITIAL_FEE },
 });

@@ -1,26 +1,39 @@
-import type { IndexAction } from '#clients/typescript/divisor.js';
+import type { DividendPointsView, IndexAction } from '#clients/typescript/divisor.js';
 import { Metrics } from '../../components/metrics.js';
 import { formatCount } from '../../words/numbers.js';
+import { listDividendFigures } from './dividends.js';
 
-/** Maximum number of kinds that are counted separately; other kinds are counted together. */
+/** Maximum number of kinds that are counted separately, without and with the dividends in points. */
 const KINDS_MAX = 5;
+const KINDS_BESIDE_POINTS = 2;
 
-/** Renders the number of listed actions by kind. */
-export function Kinds({ actions }: { readonly actions: readonly IndexAction[] }) {
+interface KindsProps {
+  readonly actions: readonly IndexAction[];
+  /** Dividends in index points; undefined while they are loaded, or if the run has none. */
+  readonly dividends: DividendPointsView | undefined;
+}
+
+/** Renders the dividends in index points, and the number of listed actions by kind. */
+export function Kinds({ actions, dividends }: KindsProps) {
   const counts = new Map<string, number>();
   for (const { type } of actions) counts.set(type, (counts.get(type) ?? 0) + 1);
   const kinds = [...counts].toSorted(([, a], [, b]) => b - a);
-  const others = kinds.slice(KINDS_MAX).reduce((sum, [, number]) => sum + number, 0);
-  const shown = kinds.slice(0, KINDS_MAX).map(([type, n]) => ({ term: formatKind(type), value: formatCount(n) }));
+  const separate = dividends === undefined ? KINDS_MAX : KINDS_BESIDE_POINTS;
+  const others = kinds.slice(separate).reduce((sum, [, number]) => sum + number, 0);
   return (
     <Metrics
       label="Corporate actions by kind"
-      metrics={others === 0 ? shown : [...shown, { term: 'Other kinds', value: formatCount(others) }]}
+      metrics={[
+        ...(dividends === undefined ? [] : listDividendFigures(dividends)),
+        ...kinds.slice(0, separate).map(([type, n]) => ({ term: formatKind(type), value: formatCount(n) })),
+        ...(others === 0 ? [] : [{ term: 'Other actions', value: formatCount(others) }]),
+      ]}
     />
   );
 }
 
+/** Formats a kind of actions as a plural: `STOCK_DIVIDEND` becomes `Stock dividends`. */
 const formatKind = (type: string): string => {
   const words = type.toLowerCase().replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}s`;
 };

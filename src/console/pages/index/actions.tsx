@@ -1,22 +1,22 @@
-import type { ActionsView, DividendPointsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
+import type { ActionsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
-import { Bars } from '../../components/bars.js';
 import { ExportMenu } from '../../components/export-menu.js';
-import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { useNames } from '../../state/names.js';
+import { nameColumn } from '../../components/name-column.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import { Kinds } from './action-kinds.js';
+import { DividendYears, useDividendPoints } from './dividends.js';
 import { Exits } from './exits.js';
 import { formatActionValue } from '../../words/actions.js';
 import {
@@ -60,7 +60,7 @@ export function Actions({ id, run }: ActionsProps) {
         {(found) => <ActionTable id={id} view={found} />}
       </Answered>
       <Exits id={id} />
-      <Dividends id={id} />
+      <DividendYears id={id} />
     </div>
   );
 }
@@ -69,7 +69,7 @@ const DAYS_PER_MONTH = 30;
 
 /**
  * Returns the start date of a final part of the run that contains at most the given share of its actions, with a margin
- * of 20 %.
+ * of 20%.
  */
 function computeLatestStart({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
   const months = (parseDayNumber(end) - parseDayNumber(start)) / DAYS_PER_MONTH;
@@ -83,11 +83,12 @@ function ActionTable({
   readonly id: string;
   readonly view: ActionsView;
 }) {
+  const dividends = useDividendPoints(id).data;
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
   const addressOfName = useNameAddress();
-  const columns = useMemo(() => createColumns((name) => facts.get(name)?.currency ?? null), [facts]);
+  const columns = useMemo(() => createColumns(facts), [facts]);
   return (
     <Section
       title="Corporate actions"
@@ -104,7 +105,7 @@ function ActionTable({
       {total > actions.length && (
         <p class="quiet">The latest {formatCount(actions.length)} are shown; a range of dates shows others.</p>
       )}
-      {actions.length > 0 && <Kinds actions={actions} />}
+      {actions.length > 0 && <Kinds actions={actions} dividends={dividends} />}
       <Decisions actions={actions} asOf={asOf} />
       <Table
         label={`corporate actions of ${id}`}
@@ -113,7 +114,9 @@ function ActionTable({
         rows={actions}
         getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
         formatAddress={({ identifier }) => addressOfName(identifier)}
-        searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
+        searchIn={({ ex_date: date, identifier, type, related }) =>
+          `${date} ${identifier} ${facts.get(identifier)?.name ?? ''} ${type} ${related ?? ''}`
+        }
         sort={{ column: 'date', direction: 'desc' }}
         height={620}
         empty="No corporate actions of constituents."
@@ -191,70 +194,18 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   );
 }
 
-/** Renders the ordinary dividends in index points. Renders nothing if the prices of the run include dividends. */
-function Dividends({ id }: { readonly id: string }) {
-  const range = findChosenRange();
-  const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const view = useResource(
-    `dividend points ${runKey(id)} ${range?.from} ${range?.to}`,
-    (signal) => service.value.call('getDividendPoints', { params: { index_id: id }, query, signal }),
-    { keeps: true },
-  );
-  if (view.data === undefined && view.trouble?.code === 'VARIANT_NOT_AVAILABLE') return null;
-  return (
-    <Section title="Dividends in index points" aside="before tax unless they are net">
-      <Answered resource={view} what="the dividend points">
-        {(found) => <Points view={found} />}
-      </Answered>
-    </Section>
-  );
-}
-
-function Points({ view }: { readonly view: DividendPointsView }) {
-  const { trailing, announced, years, as_of: asOf, withholding_tax: tax } = view;
-  const yearly = formatPercent(trailing.yield);
-  const formatNet = (points: number): string => (tax === 0 ? '' : `, ${formatDecimal(points)} net`);
-  return (
-    <>
-      <Metrics
-        label="Figures of the dividends"
-        metrics={[
-          {
-            term: 'Twelve months',
-            value: formatDecimal(trailing.points),
-            note: `points up to ${asOf}${formatNet(trailing.net_points)}`,
-          },
-          { term: 'Yield', value: yearly, help: 'Points over the level on the last date of the run' },
-          {
-            term: 'Announced',
-            value: formatDecimal(announced.points),
-            note: `points after ${asOf}${formatNet(announced.net_points)}`,
-          },
-          { term: 'Announced dividends', value: formatCount(announced.dividends_total) },
-        ]}
-      />
-      <Bars
-        label="Dividends by year, index points"
-        bars={years.map(({ year, points }) => ({ label: String(year), value: points }))}
-        isPlain
-        format={(value) => formatDecimal(value)}
-      />
-    </>
-  );
-}
+const DATE_COLUMN: Column<IndexAction> = {
+  id: 'date',
+  title: 'Ex-date',
+  width: 100,
+  value: ({ ex_date: date }) => date,
+};
 
 const ACTION_COLUMNS: readonly Column<IndexAction>[] = [
   {
-    id: 'date',
-    title: 'Ex-date',
-    width: 100,
-    value: ({ ex_date: date }) => date,
-  },
-  { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
-  {
     id: 'type',
     title: 'Action',
-    width: 150,
+    width: 116,
     grow: 1,
     value: ({ type }) => type,
     show: ({ type, related, state, awaits_decision: awaits }) => (
@@ -327,16 +278,20 @@ const EFFECT_COLUMNS: readonly Column<IndexAction>[] = [
   },
 ];
 
-const createColumns = (findCurrency: (identifier: string) => string | null): readonly Column<IndexAction>[] => [
+const createColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<IndexAction>[] => [
+  DATE_COLUMN,
+  { ...nameColumn(facts), width: 110, grow: 3 },
   ...ACTION_COLUMNS,
   {
     id: 'value',
     title: 'Value',
     help: 'By type of action: cash in the currency of the security, shares per share held, or a ratio',
-    width: 150,
-    priority: 3,
+    width: 160,
+    priority: 2,
+    align: 'right',
     value: ({ value }) => value,
-    show: ({ identifier, type, value }) => formatActionValue(type, value, findCurrency(identifier)),
+    show: ({ identifier, type, value }) => formatActionValue(type, value, facts.get(identifier)?.currency ?? null),
+    showBelow: ({ identifier, type, value }) => formatActionValue(type, value, facts.get(identifier)?.currency ?? null),
   },
   ...EFFECT_COLUMNS,
 ];

@@ -1,20 +1,15 @@
 import type { IndexDocument, OverviewView, StoredStrategy } from '#clients/typescript/divisor.js';
-import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
-import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { listVersions, type VersionedFamily } from '../../components/versions/families.js';
-import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { findOpenTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { useFailedRuns } from '../../state/failed-runs.js';
 import { NamesStore } from '../../state/names.js';
-import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { formatDefinitionKey, readDefinition, formatOverviewKey, readOverview } from '../../state/run-questions.js';
 import { service } from '../../state/service.js';
@@ -25,8 +20,8 @@ import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
-import { runAgain, RunSettings } from './run-settings.js';
-import { formatRunSubject } from '../../state/refusals.js';
+import type { NeverRunProps } from './never-run.js';
+import { RunSettings } from './run-settings.js';
 import { Stale } from './stale.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
@@ -60,6 +55,11 @@ const Scenarios = createLazyComponent<RunPartProps>(
 );
 const Weights = createLazyComponent<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
 const Risk = createLazyComponent<RunPartProps>('the risk', async () => (await import('./risk.js')).Risk);
+
+const NeverRun = createLazyComponent<NeverRunProps>(
+  'the definition',
+  async () => (await import('./never-run.js')).NeverRun,
+);
 
 const Publication = createLazyComponent<RunPartProps>(
   'the publication',
@@ -228,7 +228,7 @@ function RunParts({ id, tab, tracked, store }: RunPartsProps) {
   const overview = useResource(formatOverviewKey(id), (signal) => readOverview(id, signal));
   const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
-    return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} />;
+    return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} tracked={tracked} />;
   return (
     <Answered resource={overview} what="the run">
       {(run) => (
@@ -275,23 +275,4 @@ function Part({ tab, id, run, tracked }: PartProps) {
     default:
       return <Performance id={id} run={run} tracked={tracked} />;
   }
-}
-
-function NeverRun({ id }: { readonly id: string }) {
-  const hasFailed = useFailedRuns().has(id);
-  if (hasFailed) return null; // another component shows the failure with a button that repeats the run
-  return (
-    <EmptyState
-      title="Not run yet"
-      action={
-        may('run') && (
-          <ActionButton kind="main" about={formatRunSubject(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
-            <Icon name="play" /> Run {id}
-          </ActionButton>
-        )
-      }
-    >
-      Run the index to compute its level for every session since the base date. These pages show the results.
-    </EmptyState>
-  );
 }

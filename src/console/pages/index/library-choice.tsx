@@ -4,9 +4,13 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
-import { savedScenarios, listShocks, listWindows } from './scenario-library.js';
+import { savedScenarios, listShocks } from './scenario-library.js';
+import { listDrawdowns, listWindows } from './scenario-windows.js';
 
-/** Historical windows within the dates of the store, and shocks to the sectors of an index, largest sector first. */
+/**
+ * Historical windows within the dates of the store, or on a generated market the drawdowns of the index; and shocks to
+ * the sectors of an index, largest sector first.
+ */
 export interface KnownScenarios {
   readonly windows: readonly JsonObject[];
   readonly shocks: readonly JsonObject[];
@@ -19,17 +23,27 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   const runWeights = useResource(`weights ${runKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
+  // A generated market has no historical crises.
+  const isGenerated = served?.kind === 'synthetic';
+  const measured = useResource(isGenerated ? `drawdowns ${runKey(id)}` : null, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
+  );
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
   if (served?.start == null || served.end === null) return null;
   // The reference data of the holdings is loaded after the holdings.
   if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
+  if (isGenerated && measured.data === undefined) return null;
   const weights = new Map<string, number>();
   for (const { identifier, weight } of runWeights.data.weights) {
     const sector = facts.get(identifier)?.sector;
     if (sector != null) weights.set(sector, (weights.get(sector) ?? 0) + weight);
   }
   const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
-  return { windows: listWindows(served.start, served.end), shocks: listShocks('SECTOR', sectors) };
+  const windows =
+    measured.data === undefined
+      ? listWindows(served.start, served.end)
+      : listDrawdowns(measured.data.drawdowns.slice(0, WINDOWS_USUAL));
+  return { windows, shocks: listShocks('SECTOR', sectors) };
 }
 
 /** Returns the default scenarios of a page: the latest windows and shocks to the largest sectors. */

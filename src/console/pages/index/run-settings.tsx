@@ -13,7 +13,8 @@ import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { listDifferences, isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { OMITTED_MEMBERS, toReference, readNewestRun, getTerms, formatTerms } from './run-terms.js';
+import { OMITTED_MEMBERS } from './run-change.js';
+import { toReference, readNewestRun, getTerms, formatTerms } from './run-terms.js';
 
 const SCHEMA_NAME = 'BacktestRequest';
 

@@ -4,9 +4,7 @@ import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { formatFigure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-
-/** Terms that control when a run starts but do not affect its result. */
-export const OMITTED_MEMBERS = ['if_stale'];
+import { OMITTED_MEMBERS } from './run-change.js';
 
 /** Returns the latest run of an index; null if there is none. */
 export const readNewestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>

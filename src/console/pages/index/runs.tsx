@@ -17,6 +17,7 @@ import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../
 import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
 import { RunLevels } from './run-levels.js';
+import { formatRunChange, IDENTICAL } from './run-change.js';
 import { formatTerms } from './run-terms.js';
 
 /**
@@ -37,8 +38,10 @@ export function Runs({ id }: { readonly id: string }) {
               <Table
                 label={`runs of ${id}`}
                 name="runs"
-                columns={createColumns(id, schemas.data).filter(
-                  ({ id: column }) => column !== 'published' || runs.some(({ published }) => published),
+                columns={createColumns({ id, runs, schemas: schemas.data }).filter(
+                  ({ id: column }) =>
+                    (column !== 'published' || runs.some(({ published }) => published)) &&
+                    (column !== 'change' || runs.length > 1),
                 )}
                 rows={runs}
                 getKey={({ run_id: run }) => run}
@@ -181,7 +184,32 @@ const PUBLISHED_COLUMN: Column<StoredRun> = {
   show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
 };
 
-const createColumns = (id: string, schemas: Schemas | undefined): readonly Column<StoredRun>[] => [
+/** @param runs all stored runs, newest first */
+function createChangeColumn(runs: readonly StoredRun[]): Column<StoredRun> {
+  const find = (run: StoredRun) => formatRunChange(run, runs[runs.indexOf(run) + 1]);
+  return {
+    id: 'change',
+    title: 'Changed',
+    help: 'Inputs that differ from the run before. A run with the same inputs has the same results.',
+    width: 118,
+    priority: 2,
+    value: find,
+    show: (run) => (find(run) === IDENTICAL ? <Badge>{IDENTICAL}</Badge> : find(run)),
+    showBelow: (run) => {
+      const text = find(run);
+      return text === IDENTICAL ? <Badge>{text}</Badge> : text !== null && `changed: ${text}`;
+    },
+  };
+}
+
+interface ColumnTerms {
+  readonly id: string;
+  /** All stored runs, newest first. */
+  readonly runs: readonly StoredRun[];
+  readonly schemas: Schemas | undefined;
+}
+
+const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<StoredRun>[] => [
   {
     id: 'at',
     title: 'Run',
@@ -190,6 +218,7 @@ const createColumns = (id: string, schemas: Schemas | undefined): readonly Colum
     show: ({ run_at: runAt }) => formatMoment(runAt),
   },
   PUBLISHED_COLUMN,
+  createChangeColumn(runs),
   {
     id: 'id',
     title: 'Id',

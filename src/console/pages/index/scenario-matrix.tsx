@@ -4,6 +4,7 @@ import { addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
+import { usePhone } from '../../components/use-phone.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
@@ -52,20 +53,43 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
       {others.length > 0 && (
         <Answered resource={results} what="the scenarios of the other indices">
           {(all) => (
-            <Table
-              label="returns of indices by scenarios"
-              name="matrix"
-              columns={createColumns([id, ...others])}
-              rows={own.map(({ name, return: earned }): Row => ({
+            <Matrix
+              ids={[id, ...others]}
+              scenarios={own.map(({ name, return: earned }) => ({
                 name,
                 returns: new Map([[id, earned], ...others.map((one, k) => [one, all[k]?.get(name) ?? null] as const)]),
               }))}
-              getKey={({ name }) => name}
             />
           )}
         </Answered>
       )}
     </Section>
+  );
+}
+
+interface MatrixProps {
+  readonly ids: readonly string[];
+  readonly scenarios: readonly Row[];
+}
+
+/** Renders the returns with indices as columns; on a phone, where ids of indices are too long, as rows. */
+function Matrix({ ids, scenarios }: MatrixProps) {
+  const isPhone = usePhone();
+  const rows: readonly Row[] = isPhone
+    ? ids.map((id) => ({
+        name: id,
+        returns: new Map(scenarios.map(({ name, returns }) => [name, returns.get(id) ?? null])),
+      }))
+    : scenarios;
+  return (
+    <Table
+      key={String(isPhone)}
+      label="returns of indices by scenarios"
+      name="matrix"
+      columns={createColumns(isPhone ? 'Index' : 'Scenario', isPhone ? scenarios.map(({ name }) => name) : ids)}
+      rows={rows}
+      getKey={({ name }) => name}
+    />
   );
 }
 
@@ -91,16 +115,20 @@ async function readResults(
   }
 }
 
-const createColumns = (ids: readonly string[]): readonly Column<Row>[] => [
-  { id: 'name', title: 'Scenario', width: 150, grow: 2, value: ({ name }) => name },
-  ...ids.map((id) =>
+const createColumns = (title: string, ids: readonly string[]): readonly Column<Row>[] => [
+  { id: 'name', title, width: 150, grow: 2, value: ({ name }) => name },
+  ...ids.map((id, k) =>
     createNumericColumn<Row>({
       id,
       title: id,
-      width: 92,
+      width: Math.max(92, CHARACTER * id.length),
       grow: 1,
+      priority: k,
       of: ({ returns }) => returns.get(id) ?? null,
       write: addSign,
     }),
   ),
 ];
+
+/** Width of a character of a title, in pixels. */
+const CHARACTER = 9;

@@ -200,7 +200,7 @@ function PackedOrders({ pack, currency }: PackedOrdersProps) {
           {
             term: 'Days, nine in ten',
             value: formatDecimal(days.p90),
-            help: '90 % of the securities are traded within this time',
+            help: '90% of the securities are traded within this time',
           },
           { term: 'Days, slowest', value: formatDecimal(days.max) },
           ...listSellingDays(liquidation).map(({ days: within, share }) => ({

@@ -21,10 +21,12 @@ interface StrategySummaryProps {
   /** Summary of the followed index. */
   readonly index: IndexSummary | undefined;
   readonly isStored: boolean;
+  /** False if the page already states the run behind the figures. Default: true. */
+  readonly hasOrigin?: boolean;
 }
 
 /** Describes the strategy in a sentence, with figures of the index and the expected costs of its turnover. */
-export function StrategySummary({ document, index, isStored }: StrategySummaryProps) {
+export function StrategySummary({ document, index, isStored, hasOrigin = true }: StrategySummaryProps) {
   const overview = useResource(index?.has_run === true ? `overview ${index.id}` : null, (signal) =>
     service.value.call('getOverview', { params: { index_id: index!.id }, signal }),
   );
@@ -47,7 +49,7 @@ export function StrategySummary({ document, index, isStored }: StrategySummaryPr
   return (
     <>
       <p class="strategy-summary">{formatSentence(document, index)}</p>
-      {shown !== undefined && (
+      {hasOrigin && shown !== undefined && (
         <Origin run={shown} idle={ownOverview.data === undefined ? (isStored ? id : 'The strategy') : null} />
       )}
       {run !== undefined && shown !== undefined && (

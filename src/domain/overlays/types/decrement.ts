@@ -9,7 +9,7 @@ import { createWholeHolding, computeYearFractions } from '../steps.js';
 
 const schema = defineObject(() => ({
   type: z.literal('decrement'),
-  percent: percent.nullable().default(null).meta({ description: 'Percent per year: 5 is 5 %.' }),
+  percent: percent.nullable().default(null).meta({ description: 'Percent per year: 5 is 5%.' }),
   points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points per year, instead of percent.' }),
   basis: defineBasis(365),
   method: z
@@ -30,7 +30,7 @@ export const decrement = defineOverlayType({
   sentences: ({ percent: p, points, basis: days, method }) => [
     points !== null
       ? `A synthetic dividend of ${points} index points per year is subtracted every day by calendar days over ${days}.`
-      : `A synthetic dividend of ${p} % per year is subtracted every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p} %) to the power of calendar days over ${days}` : `1 minus ${p} % times calendar days over ${days}`}.`,
+      : `A synthetic dividend of ${p}% per year is subtracted every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p}%) to the power of calendar days over ${days}` : `1 minus ${p}% times calendar days over ${days}`}.`,
   ],
   remarks(spec, { baseValue }) {
     const { percent: p, points } = spec;

@@ -15,7 +15,7 @@ export const fee = defineOverlayType({
   schema: defineObject(() => ({ type: z.literal('fee'), percent, basis: defineBasis(365) })),
   example: { type: 'fee', percent: 0.5, basis: 365 },
   sentences: ({ percent: p, basis: days }) => [
-    `A fee of ${p} % per year is subtracted every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,
+    `A fee of ${p}% per year is subtracted every day: the level is multiplied by (1 - ${p}%) to the power of calendar days over ${days}.`,
   ],
   remarks: ({ percent: p }) => (p === 0 ? [reportWithoutEffect('percent', p, 'no fee is charged')] : []),
   path(spec, context) {

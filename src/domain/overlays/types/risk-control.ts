@@ -41,7 +41,7 @@ const schema = defineObject(() => ({
     .gt(0)
     .max(10)
     .default(1.5)
-    .meta({ label: 'Largest exposure', description: 'Largest fraction in the index: 1.5 is 150 %.' }),
+    .meta({ label: 'Largest exposure', description: 'Largest fraction in the index: 1.5 is 150%.' }),
   lag: z
     .int()
     .min(0)

@@ -205,6 +205,6 @@ function warnOfUnits(
   const volatilities = Float64Array.from(identifiers, (_, i) => Math.sqrt(covariance[i * (n + 1)]!)).toSorted();
   const median = volatilities[Math.floor(n / 2)]!;
   if (median === 0 || (median >= VOLATILITY_MIN && median <= VOLATILITY_MAX)) return;
-  const message = `The median volatility of ${date} is ${Number((100 * median).toPrecision(4))} % per year with ${units} units; ${100 * VOLATILITY_MIN} to ${100 * VOLATILITY_MAX} % are usual.`;
+  const message = `The median volatility of ${date} is ${Number((100 * median).toPrecision(4))}% per year with ${units} units; ${100 * VOLATILITY_MIN} to ${100 * VOLATILITY_MAX}% are usual.`;
   problems.warning({ code: 'OUT_OF_RANGE', path, message, value: median });
 }

@@ -26,12 +26,12 @@ export const bufferedTopN = defineSelectionClass({
     count: parameters.count,
     enter_rank: rank.meta({
       label: 'Enter rank',
-      help: 'Securities ranked at or above this rank always enter. Default: 80 % of count, rounded down.',
+      help: 'Securities ranked at or above this rank always enter. Default: 80% of count, rounded down.',
       unit: 'rank',
     }),
     exit_rank: rank.meta({
       label: 'Exit rank',
-      help: 'Constituents ranked at or above this rank stay. Default: 120 % of count, rounded up.',
+      help: 'Constituents ranked at or above this rank stay. Default: 120% of count, rounded up.',
       unit: 'rank',
     }),
     ascending: parameters.ascending,

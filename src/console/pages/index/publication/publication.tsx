@@ -4,7 +4,6 @@ import { Badge } from '../../../components/badge.js';
 import { Button } from '../../../components/button.js';
 import { Chart } from '../../../components/chart/chart.js';
 import type { Line } from '../../../components/chart/series.js';
-import { EmptyState } from '../../../components/empty-state.js';
 import { GuideLink } from '../../../components/guide-link.js';
 import { LinkCards, type LinkCard } from '../../../components/link-cards.js';
 import { MayNot } from '../../../components/may-not.js';
@@ -26,6 +25,7 @@ import { formatCount, formatDecimal, formatFigure } from '../../../words/numbers
 import { findLatestClose } from '../../../words/publication.js';
 import { returnText } from '../../../words/returns.js';
 import { Publish } from './publish.js';
+import { Unpublished, UnpublishedLevels } from './unpublished.js';
 import { Verification } from './verification.js';
 import './publication.css';
 
@@ -42,10 +42,7 @@ export function Publication({ id, run }: PublicationProps) {
   return (
     <div class="index-part">
       {log.data === null ? (
-        <EmptyState title="Nothing is published yet">
-          Published closes are final. They are stored in a signed, hash-chained log, and a run that contradicts them
-          cannot be published.
-        </EmptyState>
+        <Unpublished id={id} />
       ) : log.data === undefined && log.trouble !== null ? (
         <Problem trouble={log.trouble} onRetry={log.reload} />
       ) : (
@@ -53,14 +50,17 @@ export function Publication({ id, run }: PublicationProps) {
           {() => <Figures entries={entries} run={run} />}
         </Answered>
       )}
-      {log.data === undefined && !isEmpty ? null : may('publish') ? (
-        <Publish id={id} run={run} last={isEmpty ? null : (findLatestClose(entries)?.date ?? '')} />
-      ) : (
-        <MayNot scope="publish" what="publish closes" />
-      )}
+      <div class="publication-next">
+        {log.data === undefined && !isEmpty ? null : may('publish') ? (
+          <Publish id={id} run={run} last={isEmpty ? null : (findLatestClose(entries)?.date ?? '')} />
+        ) : (
+          <MayNot scope="publish" what="publish closes" />
+        )}
+        {isEmpty && <UnpublishedLevels id={id} />}
+        {entries.length > 0 && <Levels id={id} entries={entries} />}
+      </div>
       {entries.length > 0 && (
         <>
-          <Levels id={id} entries={entries} />
           <Verification id={id} entries={entries} />
           <Section title="Published log" aside={<Files id={id} />}>
             <Table

@@ -7,15 +7,16 @@ import { Facts } from '../../../components/facts.js';
 import { SchemaForm } from '../../../components/form/schema-form.js';
 import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
-import { notifyChange, useResource } from '../../../state/resource.js';
+import { notifyChange } from '../../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../../state/service.js';
 import { formatAddress } from '../../../state/location.js';
-import { runKey, readShownRun } from '../../../state/shown-run.js';
+import { readShownRun } from '../../../state/shown-run.js';
 import { showToast } from '../../../state/toasts.js';
 import { formatIndexAddress } from '../../../words/addresses.js';
 import { formatCount, countValues, formatDecimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
 import { listFirstTimes, findThroughProblem } from '../../../words/publication.js';
+import { useLevels } from './unpublished.js';
 
 interface PublishProps {
   readonly id: string;
@@ -208,9 +209,7 @@ function useFirstTimes(
   id: string,
   { through, last }: { readonly through: string | undefined; readonly last: string | null },
 ) {
-  const levels = useResource(`dates of ${runKey(id)}`, (signal) =>
-    service.value.call('getLevels', { params: { index_id: id }, query: readShownRun(), signal }),
-  );
+  const levels = useLevels(id);
   return levels.data === undefined ? null : listFirstTimes(levels.data.levels.index, through, { last });
 }
 

@@ -1,0 +1,200 @@
+import type { IndexDocument, PreviewResponse } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
+import { Bars } from '../../components/bars.js';
+import { Chart } from '../../components/chart/chart.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Icon } from '../../components/icon.js';
+import { Metrics } from '../../components/metrics.js';
+import { labelWithName } from '../../components/name-column.js';
+import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
+import { usePhone } from '../../components/use-phone.js';
+import { useFailedRuns } from '../../state/failed-runs.js';
+import { useNames } from '../../state/names.js';
+import { may } from '../../state/principal.js';
+import { formatRunSubject } from '../../state/refusals.js';
+import { useResource } from '../../state/resource.js';
+import { formatDefinitionKey, readDefinition } from '../../state/run-questions.js';
+import { service } from '../../state/service.js';
+import { formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { StrategySummary } from '../strategies/strategy-summary.js';
+import { createBody as createDraftBody } from '../designer/draft.js';
+import { runAgain } from './run-settings.js';
+import './never-run.css';
+
+export interface NeverRunProps {
+  readonly id: string;
+  /** Index itself; for a strategy, the index that it follows. */
+  readonly tracked: string;
+}
+
+/**
+ * Renders a preview of an index or a strategy without a run: for an index its constituents and its level over the last
+ * three years, for a strategy the figures of the index that it follows.
+ */
+export function NeverRun({ id, tracked }: NeverRunProps) {
+  const hasFailed = useFailedRuns().has(id);
+  const isStrategy = id !== tracked;
+  return (
+    <div class="index-part">
+      {/* After a failure, another component shows its cause with a button that repeats the run. */}
+      {!hasFailed && (
+        <div class="never-run-state">
+          <EmptyState
+            title="Not run yet"
+            action={
+              may('run') && (
+                <ActionButton kind="main" about={formatRunSubject(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
+                  <Icon name="play" /> Run {id}
+                </ActionButton>
+              )
+            }
+          >
+            {isStrategy
+              ? `A run computes the value of the portfolio, its trades and its costs for every session. The figures below are of ${tracked}.`
+              : 'A run computes the level for every session since the base date. The figures below are a preview.'}
+          </EmptyState>
+        </div>
+      )}
+      {isStrategy ? <FollowedPreview id={id} tracked={tracked} /> : <IndexPreview id={id} />}
+    </div>
+  );
+}
+
+/** Renders the terms of a strategy in words, and the figures of the index that it follows. */
+function FollowedPreview({ id, tracked }: NeverRunProps) {
+  const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const strategy = definition.data?.strategy?.strategy;
+  if (strategy === undefined) return null;
+  return (
+    <StrategySummary
+      document={strategy as unknown as JsonObject} // a document is plain JSON
+      index={indices.data?.indices.find(({ id: one }) => one === tracked)}
+      isStored
+      hasOrigin={false}
+    />
+  );
+}
+
+/** Casts a stored definition to a request body: null members are accepted. */
+const createBody = (index: IndexDocument | null) => createDraftBody(index as unknown as JsonObject);
+
+/** Number of securities in the list of the largest weights, and on a phone. */
+const SHOWN = 12;
+const SHOWN_ON_PHONE = 6;
+
+const TOP = 10;
+
+/** Renders the constituents of an index on the last date of the data, and its level over the last three years. */
+function IndexPreview({ id }: { readonly id: string }) {
+  const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
+  const index = definition.data?.index ?? null;
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const end = stores.data?.stores.find(({ active }) => active)?.end ?? null;
+  const isSelected = index !== null && index.overlay === undefined;
+  const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
+    service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),
+  );
+  const sketch = useResource(index === null || end === null ? null : `sketch of ${id}`, (signal) =>
+    service.value.call('sketchLevel', { body: { document: createBody(index) }, signal }),
+  );
+  const held = listHeld(preview.data);
+  if (index === null || end === null) return null;
+  const levels = sketch.data?.level;
+  const [first = null] = levels?.data ?? [];
+  const earned = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
+  if (preview.data === undefined && sketch.data === undefined && (preview.trouble ?? sketch.trouble) === null)
+    return <FiguresSkeleton />;
+  const trouble = preview.trouble ?? sketch.trouble;
+  return (
+    <>
+      {trouble !== null && (
+        <Problem trouble={trouble} onRetry={() => [preview, sketch].forEach((one) => one.reload())} />
+      )}
+      <Metrics
+        label={`Preview of ${id}`}
+        metrics={[
+          ...(preview.data === undefined ? [] : listFigures(held, end)),
+          ...(levels === undefined
+            ? []
+            : [
+                {
+                  term: 'Return',
+                  value: formatChange(earned),
+                  kind: getSignClass(earned),
+                  note: `${levels.index[0]} to ${levels.index.at(-1)}`,
+                },
+                {
+                  term: 'Volatility',
+                  value: formatPercent(sketch.data?.volatility.data.findLast((value) => value !== null) ?? null),
+                  note: 'of the last 60 sessions, per year',
+                },
+              ]),
+        ]}
+      />
+      <div class="never-run">
+        {levels !== undefined && <PreviewedLevel id={id} levels={levels} />}
+        {held.length > 0 && <Largest held={held} asOf={end} />}
+      </div>
+    </>
+  );
+}
+
+type Asset = PreviewResponse['assets'][number];
+
+/** Returns the securities with a weight, the largest weight first. */
+const listHeld = (preview: PreviewResponse | undefined): readonly Asset[] =>
+  (preview?.assets ?? [])
+    .filter(({ weight }) => weight !== null && weight !== 0)
+    .toSorted((a, b) => (b.weight ?? 0) - (a.weight ?? 0));
+
+const listFigures = (held: readonly Asset[], asOf: string) => [
+  { term: 'Constituents', value: formatCount(held.length), note: `decided on ${asOf}` },
+  {
+    term: `Weight of the ${TOP} largest`,
+    value: formatPercent(held.slice(0, TOP).reduce((sum, { weight }) => sum + (weight ?? 0), 0)),
+    note: `on ${asOf}`,
+  },
+];
+
+interface PreviewedLevelProps {
+  readonly id: string;
+  readonly levels: { readonly index: readonly string[]; readonly data: readonly (number | null)[] };
+}
+
+function PreviewedLevel({ id, levels: { index: dates, data: values } }: PreviewedLevelProps) {
+  return (
+    <Section title="Level of the last three years" aside="a preview; rules with a memory start without it">
+      <Chart
+        label={`Previewed level of ${id}`}
+        dates={dates}
+        lines={[{ id, label: id, colour: 1, values }]}
+        height={300}
+      />
+    </Section>
+  );
+}
+
+function Largest({ held, asOf }: { readonly held: readonly Asset[]; readonly asOf: string }) {
+  const shown = held.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
+  const facts = useNames(
+    shown.map(({ identifier }) => identifier),
+    asOf,
+  );
+  return (
+    <Section title="Largest weights" aside={`${formatCount(shown.length)} of ${formatCount(held.length)}`}>
+      <Bars
+        label="Largest weights"
+        bars={shown.map(({ identifier, weight }) => ({
+          label: labelWithName(identifier, facts),
+          value: weight ?? 0,
+        }))}
+        isPlain
+        format={(value) => formatPercent(value)}
+      />
+    </Section>
+  );
+}

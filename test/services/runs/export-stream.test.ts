@@ -66,7 +66,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
     jobs: { query },
     views: createViewCache(),
     markets: { served: () => undefined },
-    states: { staleOf: async () => null, isOtherStore: async () => false },
+    states: { findStaleState: async () => null, isOtherStore: async () => false },
   } as unknown as Parameters<typeof createExports>[0];
   return { asked: requests, exports: createExports(dependencies) };
 }

@@ -60,7 +60,7 @@ export function readQueuePolicy({
   jobsKept,
   jobsWaiting,
   jobRetries,
-}: JobSettingValues): Pick<QueueLimits, 'queueMax' | 'endedMax' | 'retryOf'> {
-  const retryOf = parseRetryPolicies(jobRetries) as RetryPolicies; // the schema of the setting parsed it
-  return { queueMax: jobsWaiting, endedMax: jobsKept, retryOf };
+}: JobSettingValues): Pick<QueueLimits, 'queueMax' | 'endedMax' | 'getRetryPolicy'> {
+  const getRetryPolicy = parseRetryPolicies(jobRetries) as RetryPolicies; // the schema of the setting parsed it
+  return { queueMax: jobsWaiting, endedMax: jobsKept, getRetryPolicy };
 }

@@ -53,7 +53,7 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
   const { out } = common;
   if (isShell && (out !== undefined || !process.stdin.isTTY))
     throw new UsageError('divisor sql requires QUERY, or - for standard input. See divisor sql --help');
-  const format = chosenFormat ?? (out === undefined ? undefined : formatOf(out));
+  const format = chosenFormat ?? (out === undefined ? undefined : detectFormat(out));
   const query = words[0] === '-' ? await readStandardInput() : words[0];
   return runWithService(common, environment, async (client) => {
     if (query === undefined) return runShell(client);
@@ -74,7 +74,7 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Returns the result format that the extension of a file names. @throws UsageError if the extension names no result format */
-function formatOf(out: string): SqlFormat {
+function detectFormat(out: string): SqlFormat {
   const extension = extname(out).slice(1).toLowerCase();
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
   if (format !== undefined) return format;

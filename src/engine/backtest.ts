@@ -83,7 +83,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
         requestedAsOf: asOf ?? null,
         weights: readPositiveWeights(columns, asOf ?? null),
         benchmark: null,
-        sharesOf: () => null,
+        findShares: () => null,
         risk: null,
         activeRisk: null,
       });

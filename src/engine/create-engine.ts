@@ -110,7 +110,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
         engine,
         composerUntil: getComposerUntil,
       };
-      const answer = runScoped(() => answerPreview({ ...question, observedEndOf: models.observedEndOf }));
+      const answer = runScoped(() => answerPreview({ ...question, findObservedEnd: models.observedEndOf }));
       return toWire({ ...answer, index_version: null });
     },
     explain(indexId, identifier, asOf) {

@@ -47,7 +47,7 @@ export interface AppDependencies<T extends Record<string, Route>> {
   /** True if the service is reachable only over HTTPS, which a response header states. */
   readonly isSecure?: boolean;
   /** Documents that a client may access. Default: all. */
-  readonly reachOf?: OperationOptions['reachOf'];
+  readonly findReach?: OperationOptions['findReach'];
   /** Checks the callbacks of jobs. Default: refuses all. */
   readonly assertCallback?: AssertCallback;
   /** Receives refused keys and reads for the audit log. Default: none. */
@@ -110,7 +110,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     dataWaitMs = 0,
     assertCallback = refuseCallbacks,
     isTrustedProxy = () => false,
-    reachOf = async () => undefined,
+    findReach = async () => undefined,
     isSecure = false,
     isReadOnly = false,
     deadlines = createDeadlines(),
@@ -121,11 +121,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   let common = always;
   const getHeadersFor = (requestId: string): ResponseHeaders => new ResponseHeaders(requestId, common);
 
-  const { record, refusalOf } = createRequestLog(log, observe);
+  const { record, createRefusal } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
   const settle = () => waitAtMost(dataSettled(), dataWaitMs);
-  const options = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, reachOf, isReadOnly };
-  const find = createPaths(api, handlers, options);
+  const terms = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, findReach, isReadOnly };
+  const find = createPaths(api, handlers, terms);
 
   return {
     answer,
@@ -207,7 +207,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   function fail(call: RequestCall, failure: unknown): ResponseParts {
-    return record(call, createErrorAnswer(refusalOf(call, failure), call.request.method, getHeaders(call)));
+    return record(call, createErrorAnswer(createRefusal(call, failure), call.request.method, getHeaders(call)));
   }
 
   function getHeaders({ requestId, trace }: RequestCall): ResponseHeaders {

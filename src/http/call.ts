@@ -3,13 +3,13 @@ import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import type { Principal } from './handler.js';
 import { ignoreParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
-import { requestIdOf } from './request-id.js';
+import { chooseRequestId } from './request-id.js';
 import { endSpan, readEpochMs, isTracing, createTrace, runWithinSpan, type SpanContext } from '#base/tracing/spans.js';
-import { traceContextOf, type TraceContext } from './trace-context.js';
+import { parseTraceContext, type TraceContext } from './trace-context.js';
 
 export const NO_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set() };
 
-function searchOf(url: string): string {
+function readSearch(url: string): string {
   const queryStart = url.indexOf('?');
   return queryStart === -1 ? '' : url.slice(queryStart + 1);
 }
@@ -34,13 +34,13 @@ export function openCall(
   const { headers } = request;
   const operations = foundPath?.operations;
   const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
-  const trace = traceContextOf(headers.get('traceparent')) ?? startTrace();
+  const trace = parseTraceContext(headers.get('traceparent')) ?? startTrace();
   return {
     request,
-    search: searchOf(request.url),
+    search: readSearch(request.url),
     param: foundPath?.param ?? ignoreParams,
     address: () => resolveClientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
-    requestId: requestIdOf(headers.get('x-request-id')),
+    requestId: chooseRequestId(headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,
     traceParent: trace === null ? null : formatJobParent(trace),

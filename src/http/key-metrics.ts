@@ -30,7 +30,7 @@ export function createKeyMetrics(registers: Registry[]): KeyMetrics {
   });
   const knownKeys = new Set<string>();
 
-  function labelOf(keyId: string | null): string {
+  function formatLabel(keyId: string | null): string {
     if (keyId === null || keyId === '') return NO_KEY_LABEL;
     if (!knownKeys.has(keyId) && knownKeys.size >= KEYS_MAX) return OTHER_KEYS_LABEL;
     knownKeys.add(keyId);
@@ -38,7 +38,7 @@ export function createKeyMetrics(registers: Registry[]): KeyMetrics {
   }
 
   return {
-    request: (keyId) => requests.inc({ key: labelOf(keyId) }),
-    jobEnded: ({ owner, kind, outcome }) => jobs.inc({ key: labelOf(owner), kind, outcome }),
+    request: (keyId) => requests.inc({ key: formatLabel(keyId) }),
+    jobEnded: ({ owner, kind, outcome }) => jobs.inc({ key: formatLabel(owner), kind, outcome }),
   };
 }

@@ -72,7 +72,7 @@ function groupByPath<T extends Record<string, Route>>(
     paths.set(route.path, methods);
   }
   return [...paths]
-    .map(([path, byMethod]) => ({ path, byMethod, rank: rankOf(path) }))
+    .map(([path, byMethod]) => ({ path, byMethod, rank: formatSegmentOrder(path) }))
     .toSorted((a, b) => compareText(a.rank, b.rank))
     .map(({ path, byMethod }) => [path, createPathOperations(byMethod)]);
 }
@@ -83,7 +83,7 @@ function createPathOperations(byMethod: Map<string, Operation>): PathOperations 
 }
 
 /** Returns the position of a path in the order of segments: fixed word, parameter, wildcard. */
-function rankOf(path: string): string {
+function formatSegmentOrder(path: string): string {
   return path
     .split('/')
     .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))

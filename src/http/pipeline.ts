@@ -55,7 +55,7 @@ export interface OperationOptions {
   readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
   /** Returns the documents that a client may access; undefined if it may access all. */
-  readonly reachOf: (principal: Principal) => Promise<Reach | undefined>;
+  readonly findReach: (principal: Principal) => Promise<Reach | undefined>;
   /** Authenticates the client again during a long response. @throws Refusal */
   readonly authenticate: Authenticate;
   /** True if requests that write or start jobs are refused. */
@@ -70,7 +70,7 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { withinStore, dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
+  { withinStore, dataSettled, follow, assertCallback, authenticate, findReach, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
@@ -85,7 +85,7 @@ export function createOperation(
     try {
       const principal = await authenticate(exchange);
       assertScope(route, principal);
-      return isSameReach(reach, principal.prefixes === undefined ? undefined : await reachOf(principal));
+      return isSameReach(reach, principal.prefixes === undefined ? undefined : await findReach(principal));
     } catch {
       return false; // the client's next request reports the reason
     }
@@ -158,7 +158,7 @@ export function createOperation(
 
   /** Answers a client that is limited to some ids; reads in this context are limited to them. */
   async function answerWithin(exchange: Exchange, principal: Principal): Promise<Reply> {
-    const reach = await reachOf(principal);
+    const reach = await findReach(principal);
     if (reach === undefined) return answerAll(exchange, principal);
     assertReach({ id, route }, exchange.param, () => readQuery(exchange.search), reach);
     return withinReach(reach, () => answerAll(exchange, principal));

@@ -19,13 +19,13 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
  */
 export function createQueryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
   const schema = callOnce((): z.ZodObject => schemaOf() ?? z.strictObject({}));
-  const kindsOf = callOnce(
+  const listKinds = callOnce(
     () => new Map(Object.entries(schema().shape).map(([name, field]) => [name, getKind(field)])),
   );
-  const emptyOf = callOnce(() => schema().safeParse({}));
+  const parseEmpty = callOnce(() => schema().safeParse({}));
   return (search) => {
-    if (search === '' && emptyOf().success) return emptyOf().data!;
-    const kinds = kindsOf();
+    if (search === '' && parseEmpty().success) return parseEmpty().data!;
+    const kinds = listKinds();
     const parameters = new URLSearchParams(search);
     const findings: Finding[] = [];
     const raw: Record<string, unknown> = {};

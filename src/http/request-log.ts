@@ -22,7 +22,7 @@ export interface RequestLog {
    * Converts a failure to a refusal: defects, and codes that no route declares because only jobs use them, become
    * INTERNAL.
    */
-  refusalOf(call: RequestCall, failure: unknown): Refusal;
+  createRefusal(call: RequestCall, failure: unknown): Refusal;
 }
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
@@ -36,7 +36,7 @@ export function createRequestLog(log: Logger, observe?: (answer: CompletedReques
   // The error's fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);
-  return { record, refusalOf: createRefusal };
+  return { record, createRefusal };
 
   function record(call: RequestCall, answered: ResponseParts): ResponseParts {
     const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;

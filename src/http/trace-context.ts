@@ -21,7 +21,7 @@ const ALL_ZEROS = /^0+$/;
  * header, because a request must not fail if another program set the header incorrectly.
  * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
  */
-export function traceContextOf(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {
+export function parseTraceContext(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {
   if (header === null) return null;
   const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
   const isValid =

@@ -40,10 +40,10 @@ export function listAttempts(life: JobAttempts): readonly JobAttempt[] {
 function findCurrentAttempt(life: JobAttempts): JobAttempt | undefined {
   const { attempt, node, started_at, finished_at, heartbeat_at } = life;
   if (started_at === null) return undefined;
-  return { attempt, node, started_at, heartbeat_at, ended_at: finished_at, ...endOf(life) };
+  return { attempt, node, started_at, heartbeat_at, ended_at: finished_at, ...describeEnd(life) };
 }
 
-function endOf({ status, error }: JobAttempts): Pick<JobAttempt, 'end' | 'reason'> {
+function describeEnd({ status, error }: JobAttempts): Pick<JobAttempt, 'end' | 'reason'> {
   if (status === 'pending' || status === 'running') return { end: null, reason: null };
   if (status !== 'failed') return { end: status, reason: null };
   const { cause, end = 'crashed' } = (error?.detail ?? {}) as {

@@ -5,9 +5,9 @@ import type { LifeLimits } from './life-cycle.js';
 /** Returns the retry limits of a job, from the policy of its kind. */
 export function computeLifeLimits(
   { kind, job_id: jobId, created_at: submittedAt }: JobIdentity,
-  { attempt, retryOf }: { readonly attempt: number; readonly retryOf: RetryPolicies },
+  { attempt, getRetryPolicy }: { readonly attempt: number; readonly getRetryPolicy: RetryPolicies },
 ): LifeLimits {
-  return { retry: retryOf(kind), submittedAt, chance: hashToFraction(`${jobId}#${attempt}`) };
+  return { retry: getRetryPolicy(kind), submittedAt, chance: hashToFraction(`${jobId}#${attempt}`) };
 }
 
 /** Hashes a text to a fraction from 0 to 1 by FNV-1a, which is equal on every node and in every run. */

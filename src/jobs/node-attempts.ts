@@ -13,7 +13,7 @@ import { createOutageLog } from './outage-log.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
 
 /** Attempts of one node, from their claims to their ends. */
-export interface NodeAttempts extends Pick<Node, 'progressOf'> {
+export interface NodeAttempts extends Pick<Node, 'findProgress'> {
   /**
    * Runs one claim to the end of its attempt. @param leave frees the slot of the attempt @param onEnd called at the end
    * of the attempt
@@ -149,7 +149,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   }
 
   return {
-    progressOf: (lease) => running.get(lease)?.attempt.progress(),
+    findProgress: (lease) => running.get(lease)?.attempt.progress(),
     perform(claimed, { leave, onEnd }) {
       const performed = perform(claimed, leave).finally(() => {
         performing.delete(performed);

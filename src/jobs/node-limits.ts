@@ -13,7 +13,7 @@ export interface NodeSize {
   /** Maximum number of running jobs by lane. Default: determined by the number of threads. */
   readonly places?: Partial<Record<Lane, number>>;
   /** Limits of waiting and ended jobs, and the retry policies. */
-  readonly policy?: Partial<Pick<QueueLimits, 'queueMax' | 'endedMax' | 'retryOf'>>;
+  readonly policy?: Partial<Pick<QueueLimits, 'queueMax' | 'endedMax' | 'getRetryPolicy'>>;
   /** Time without a heartbeat after which another process may take over a job. */
   readonly leaseMs?: number | undefined;
 }
@@ -29,10 +29,10 @@ export function deriveNodeLimits({
   const {
     queueMax = LIMITS.MAX_QUEUED_JOBS,
     endedMax = LIMITS.MAX_ENDED_JOBS,
-    retryOf = () => RETRY_DEFAULTS,
+    getRetryPolicy = () => RETRY_DEFAULTS,
   } = policy ?? {};
   return {
-    retryOf,
+    getRetryPolicy,
     queueMax,
     ownerQueueMax: LIMITS.MAX_KEY_QUEUED_JOBS,
     endedMax,

@@ -125,8 +125,8 @@ export interface Node {
   /** Called when there may be a job to claim. */
   onWork(): void;
   /** Returns the progress of an attempt of this node; undefined without such an attempt. */
-  progressOf(lease: Lease): TaskProgress | undefined;
-  room(): FreeCapacity;
+  findProgress(lease: Lease): TaskProgress | undefined;
+  getFreeCapacity(): FreeCapacity;
 }
 
 /** Free capacity of a node. */
@@ -224,7 +224,7 @@ export interface EndedJob {
 
 export interface QueueLimits {
   /** Retry policies by kind. */
-  readonly retryOf: RetryPolicies;
+  readonly getRetryPolicy: RetryPolicies;
   /** Maximum number of waiting jobs. */
   readonly queueMax: number;
   /** Maximum number of waiting jobs of one owner. */

@@ -81,8 +81,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
 
   return {
     onWork: fillAll,
-    progressOf: attempts.progressOf,
-    room: () => ({ lanes: LANES.filter(mayAsk), freeBytes: slots.freeBytes() }),
+    findProgress: attempts.findProgress,
+    getFreeCapacity: () => ({ lanes: LANES.filter(mayAsk), freeBytes: slots.freeBytes() }),
     start() {
       isOpen = true;
       fillAll();

@@ -25,7 +25,7 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: days.subarray(from + 1, to + 1),
     ...addParts(window, names.length, parts.length),
-    costOf: (period) => window.costOf(period),
+    costOf: (period) => window.computeCost(period),
     hasCosts: header.has_costs,
   });
   const contributions = names.flatMap((name, i) =>
@@ -41,14 +41,14 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
         ],
   );
   const isOverlay = header.parts !== undefined;
-  const sumOf = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0);
+  const sumValues = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0);
   return {
     index_id: header.run_id,
     contributions: contributions.toSorted(
       (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
     ),
-    contributions_sum: sumOf(linked.contributions.subarray(0, names.length)),
-    overlay_parts_sum: isOverlay ? sumOf(linked.contributions.subarray(names.length)) : null,
+    contributions_sum: sumValues(linked.contributions.subarray(0, names.length)),
+    overlay_parts_sum: isOverlay ? sumValues(linked.contributions.subarray(names.length)) : null,
     overlay_parts: !isOverlay
       ? null
       : parts.map(({ index_id: indexId, part }, p) => ({
@@ -80,7 +80,7 @@ function addParts(
   if (parts === 0)
     return {
       weightsBefore: (period) => window.weightsAt(period),
-      contributionsOf: (period) => window.contributionsOf(period),
+      contributionsOf: (period) => window.computeContributions(period),
     };
   const weights = new Float64Array(names + parts);
   const contributions = new Float64Array(names + parts);
@@ -90,8 +90,8 @@ function addParts(
       return weights;
     },
     contributionsOf(period) {
-      contributions.set(window.contributionsOf(period));
-      contributions.set(window.partsOf(period), names);
+      contributions.set(window.computeContributions(period));
+      contributions.set(window.getParts(period), names);
       return contributions;
     },
   };

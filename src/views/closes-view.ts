@@ -92,10 +92,10 @@ function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<num
   if (!columns.has('record')) return absent;
   const { identifiers, gaps } = openRecordParts(columns);
   const { columns: missing, days: on } = gaps();
-  const nameOf = new Map(columns.header.names.map((name, i) => [name, i]));
+  const positionByName = new Map(columns.header.names.map((name, i) => [name, i]));
   for (const [g, day] of on.entries()) {
     const close = findLastAtMost(days, day);
-    const name = nameOf.get(identifiers[missing[g]!]!);
+    const name = positionByName.get(identifiers[missing[g]!]!);
     if (days[close] !== day || name === undefined) continue;
     const otherNames = absent.get(close);
     if (otherNames) otherNames.push(name);

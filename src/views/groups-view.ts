@@ -20,7 +20,7 @@ export interface GroupsInput {
   /** Reference column that defines the groups. */
   readonly by: string;
   /** Returns the group of a security as known on a day. */
-  groupOf(name: string, day: Day): string;
+  findGroup(name: string, day: Day): string;
   /** Benchmark index, computed from its definition; null if there is none. */
   readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
 }
@@ -73,9 +73,9 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     benchmark_variant: benchmark?.variant ?? null,
     groups: groupRows(groups, linked, effects),
     effects: effects && {
-      allocation: sumOf(effects.allocation),
-      selection: sumOf(effects.selection),
-      interaction: sumOf(effects.interaction),
+      allocation: sumValues(effects.allocation),
+      selection: sumValues(effects.selection),
+      interaction: sumValues(effects.interaction),
     },
     total_return: totalReturn,
     benchmark_return: effects?.benchmarkReturn ?? null,
@@ -91,7 +91,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
   };
 }
 
-const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
+const sumValues = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
 interface GroupPositions {
   /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
@@ -102,10 +102,10 @@ interface GroupPositions {
   readonly benchmarkAt: Int32Array;
 }
 
-function locateInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPositions {
-  const ownGroups = names.map((name) => groupOf(name, day));
+function locateInGroups(names: readonly string[], day: Day, { findGroup, benchmark }: GroupsInput): GroupPositions {
+  const ownGroups = names.map((name) => findGroup(name, day));
   const benchmarkGroups = benchmark
-    ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, day))
+    ? Array.from(benchmark.book.columns, (column) => findGroup(benchmark.book.sm.identifiers[column]!, day))
     : [];
   const labels = [...new Set([...ownGroups, ...benchmarkGroups])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
@@ -178,8 +178,8 @@ function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): 
   return (period) => {
     if (period === 0) window = read();
     const weights = window.weightsAt(period);
-    const grouped = sumByGroup(weights, window.contributionsOf(period), grouping);
-    for (const contribution of window.partsOf(period)) grouped.contributions[grouping.cash]! += contribution;
+    const grouped = sumByGroup(weights, window.computeContributions(period), grouping);
+    for (const contribution of window.getParts(period)) grouped.contributions[grouping.cash]! += contribution;
     return grouped;
   };
 }

@@ -32,7 +32,7 @@ export interface PreviewQuestion {
    * Returns the first day on which decisions may use a stored risk model, YYYY-MM-DD; undefined if the model is
    * unknown.
    */
-  observedEndOf(modelId: string): string | undefined;
+  findObservedEnd(modelId: string): string | undefined;
 }
 
 /**
@@ -55,7 +55,7 @@ export function answerPreview(question: PreviewQuestion) {
   const foreseen = checkLookAhead(document, {
     calendar: calendars.get(document.calendar)!, // the index was composed with this calendar
     firstDay: market.dates[0] ?? null,
-    observedEndOf: question.observedEndOf,
+    observedEndOf: question.findObservedEnd,
   });
   return { ...answer, findings: sortFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
 }

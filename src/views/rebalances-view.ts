@@ -123,7 +123,7 @@ function listSecurities(
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
   const round = roundOnDay(columns, 'weights', parseValidDay(rebalances[r]!.date));
-  const tradeOf = createTradesReader(rebalances[r]!.at, decisions);
+  const readTrade = createTradesReader(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({
       identifier,
@@ -133,7 +133,7 @@ function listSecurities(
       target: round(target[i]!),
       uncapped: round(uncapped[i]!),
       capped: capped[i] === 1,
-      ...tradeOf(identifier),
+      ...readTrade(identifier),
     }))
     .filter(({ before, after, target }) => after !== 0 || target !== 0 || (before !== null && before !== 0))
     .toSorted((a, b) => b.after - a.after || compareText(a.identifier, b.identifier));

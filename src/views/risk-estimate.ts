@@ -110,8 +110,8 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   const to = request.end === null ? null : parseValidDay(request.end);
   const terms = createTerms(universe, request.returns);
   if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
-    const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
-    const columns = selectKnownColumns(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+    const columnByIdentifier = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+    const columns = selectKnownColumns(universe.identifiers, (identifier) => columnByIdentifier.get(identifier) ?? -1);
     return computeDailyReturns(market, { columns, from, to }, terms);
   }
   const sm =
@@ -141,8 +141,11 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
  * Returns the columns of the identifiers that are in the market.
  * @throws Refusal RISK_INSUFFICIENT_DATA if there are none
  */
-function selectKnownColumns(identifiers: readonly string[], columnOf: (identifier: string) => number): number[] {
-  const columns = identifiers.map(columnOf).filter((column) => column >= 0);
+function selectKnownColumns(
+  identifiers: readonly string[],
+  columnByIdentifier: (identifier: string) => number,
+): number[] {
+  const columns = identifiers.map(columnByIdentifier).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
   throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} securities is in the served store.`, {
     assets: 0,

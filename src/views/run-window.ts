@@ -68,12 +68,12 @@ export interface RunWindow {
   /** Returns the weights of a period, valid until the next period is read. */
   weightsAt(period: number): Float64Array;
   /** Returns the contributions of a period, valid until the next period is read. */
-  contributionsOf(period: number): Float64Array;
+  computeContributions(period: number): Float64Array;
   /**
    * Returns the contributions of overlay parts, in the order of `header.parts`, valid until the next period is read.
    */
-  partsOf(period: number): Float64Array;
-  costOf(period: number): number;
+  getParts(period: number): Float64Array;
+  computeCost(period: number): number;
 }
 
 export interface WindowOptions {
@@ -115,7 +115,7 @@ export function readWindow(
     growth,
     came: isNew,
     weightsAt: (period) => weights.at(from + period),
-    contributionsOf(period) {
+    computeContributions(period) {
       const position = from + period + 1;
       while (event < endEvent && eventAt[event]! < position) event++;
       const hasEvent = event < endEvent && eventAt[event] === position;
@@ -131,8 +131,8 @@ export function readWindow(
       if (position === to) markHoldings(isNew, after);
       return parts;
     },
-    partsOf: (period) => ownParts.subarray((period + 1) * width, (period + 2) * width),
-    costOf: (period) => costs[period + 1]! / value[period]!,
+    getParts: (period) => ownParts.subarray((period + 1) * width, (period + 2) * width),
+    computeCost: (period) => costs[period + 1]! / value[period]!,
   };
 }
 

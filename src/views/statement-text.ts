@@ -37,7 +37,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       publication === null
         ? ['None.']
         : [
-            `${countOf(publication.closes, 'close')} from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${countOf(publication.restatements, 'restatement')}.`,
+            `${formatCount(publication.closes, 'close')} from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${formatCount(publication.restatements, 'restatement')}.`,
           ],
     ],
     // The notices of errors are complete sentences for clients.
@@ -92,6 +92,6 @@ function changeLines({ amendments, changes }: BenchmarkStatement): readonly stri
   ];
 }
 
-const countOf = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+const formatCount = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 const list = (dates: readonly string[]): string => (dates.length === 0 ? 'none' : dates.join(', '));

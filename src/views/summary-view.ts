@@ -40,11 +40,11 @@ function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFig
     volatility: computeDeviation(returns.subarray(Math.max(0, returns.length - year))) * Math.sqrt(year),
     total_return: level.at(-1)! / level[0]! - 1,
     max_drawdown: computeDrawdown(level).reduce((lowest, value) => Math.min(lowest, value), 0),
-    trace: traceOf(days, level),
+    trace: sampleTrace(days, level),
   };
 }
 
-function traceOf(days: Int32Array, level: Float64Array): RunFigures['trace'] {
+function sampleTrace(days: Int32Array, level: Float64Array): RunFigures['trace'] {
   const last = level.length - 1;
   const count = Math.floor(Math.min(last, estimatePeriodsPerYear(days)) / TRACE_STEP);
   const shownPositions = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);

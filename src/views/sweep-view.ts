@@ -57,7 +57,7 @@ export function createSweepView({
     folds: folds?.kind === 'chosen' ? createFoldsView(folds) : null,
     identical_variants: identical.map((group) => [...group]),
     fan: fan && createFanView(fan),
-    map: mapOf(variation, rankBy),
+    map: createMap(variation, rankBy),
     verdict: createVerdict(table),
     store_content_hash: storeContentHash,
     engine_version: engineVersion,
@@ -91,7 +91,7 @@ function createFanView({ days, variants, quantiles, first }: Fan): NonNullable<S
   };
 }
 
-function mapOf(variation: Variation, rankBy: RankingName): NonNullable<SweepView['map']> {
+function createMap(variation: Variation, rankBy: RankingName): NonNullable<SweepView['map']> {
   const { parameters, ...terms } = createMapTerms(variation, rankBy);
   return { ...terms, parameters: parameters.map(({ pointer, values }) => ({ pointer, values: [...values] })) };
 }

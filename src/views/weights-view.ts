@@ -67,12 +67,12 @@ export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, 
 /** Risk of the held weights and its contributions by security. */
 export interface HeldRisk {
   readonly payload: NonNullable<WeightsView['risk']>;
-  contributionOf(name: string): number | null;
+  findContribution(name: string): number | null;
 }
 
 export interface ActiveRisk {
   readonly payload: NonNullable<WeightsView['active_risk']>;
-  contributionOf(name: string): number | null;
+  findContribution(name: string): number | null;
 }
 
 export interface WeightsInput {
@@ -82,7 +82,7 @@ export interface WeightsInput {
   /** Weights of a benchmark on the date; null if there is none. */
   readonly benchmark: ReadonlyMap<string, number> | null;
   /** Returns the shares outstanding of a company on the date; null if the data is unavailable or lacks them. */
-  sharesOf(name: string): number | null;
+  findShares(name: string): number | null;
   readonly risk: HeldRisk | null;
   readonly activeRisk: ActiveRisk | null;
 }
@@ -92,7 +92,7 @@ export function createWeightsView({
   requestedAsOf,
   weights,
   benchmark,
-  sharesOf,
+  findShares,
   risk,
   activeRisk,
 }: WeightsInput): WeightsView {
@@ -108,10 +108,10 @@ export function createWeightsView({
             raw_weight: round(raw[i]!),
             capped: capped[i] === 1,
             active_weight: benchmark === null ? null : held[i]! - (benchmark.get(identifier) ?? 0),
-            active_risk_contribution: activeRisk?.contributionOf(identifier) ?? null,
-            risk_contribution: risk?.contributionOf(identifier) ?? null,
+            active_risk_contribution: activeRisk?.findContribution(identifier) ?? null,
+            risk_contribution: risk?.findContribution(identifier) ?? null,
             delta_since_rebalance: isRebalance ? null : held[i]! - target[i]!,
-            shares_outstanding: sharesOf(identifier),
+            shares_outstanding: findShares(identifier),
           },
         ]
       : [],

@@ -37,9 +37,9 @@ export function computeSectorWeights(columns: RunColumns, positions: ArrayLike<n
   const all = columns.i32('days');
   const days = Array.from(positions, (position) => all[position]!);
   const { sectors } = readStoredLabels(columns);
-  const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
+  const sectorByName = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, positions);
-  const bySector = createSideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
+  const bySector = createSideGroups(side.names, days, (name) => ({ group: sectorByName.get(name)!, until: Infinity }));
   const sums = sumGroups(bySector, side, days);
   const groups = computeWeightsByGroup(sums, null, { dates: days.length, groups: Infinity });
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));

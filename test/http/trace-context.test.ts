@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { traceContextOf, formatTraceResponse } from '#http/trace-context.js';
+import { parseTraceContext, formatTraceResponse } from '#http/trace-context.js';
 import { createSample } from './sample-app.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -9,21 +9,21 @@ const SENT_HEADER = `00-${TRACE}-${PARENT}-01`;
 
 describe('the header traceparent', () => {
   test('gives the trace, the client’s span and a new span', () => {
-    expect(traceContextOf(SENT_HEADER, () => '1'.repeat(16))).toEqual({
+    expect(parseTraceContext(SENT_HEADER, () => '1'.repeat(16))).toEqual({
       traceId: TRACE,
       parentId: PARENT,
       spanId: '1'.repeat(16),
       flags: '01',
     });
-    expect(traceContextOf(SENT_HEADER)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
+    expect(parseTraceContext(SENT_HEADER)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
   });
 
   test('of a later version may contain more fields', () => {
-    expect(traceContextOf(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({
+    expect(parseTraceContext(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({
       traceId: TRACE,
       flags: '09',
     });
-    expect(traceContextOf(`cc-${TRACE}-${PARENT}-09`)).toMatchObject({ traceId: TRACE });
+    expect(parseTraceContext(`cc-${TRACE}-${PARENT}-09`)).toMatchObject({ traceId: TRACE });
   });
 
   test.each([
@@ -38,7 +38,7 @@ describe('the header traceparent', () => {
     ['with a short trace', `00-${TRACE.slice(1)}-${PARENT}-01`],
     ['without flags', `00-${TRACE}-${PARENT}`],
     ['sent twice', `${SENT_HEADER}, ${SENT_HEADER}`],
-  ])('is ignored when it is %s', (_, header) => expect(traceContextOf(header)).toBeNull());
+  ])('is ignored when it is %s', (_, header) => expect(parseTraceContext(header)).toBeNull());
 
   test('is either ignored or completely valid', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', 'f', 'F', '-', ' ', 'g'), maxLength: 40 });
@@ -49,7 +49,7 @@ describe('the header traceparent', () => {
           fc.tuple(part, part, part, part).map((parts) => parts.join('-')),
         ),
         (header) => {
-          const context = traceContextOf(header);
+          const context = parseTraceContext(header);
           return context === null || /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(formatTraceResponse(context));
         },
       ),

@@ -13,7 +13,7 @@ import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 export const MiB = 2 ** 20;
 const LIMITS: NodeLimits & QueueLimits = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 100,
   ownerQueueMax: 1000,
   endedMax: 1000,

@@ -85,7 +85,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     });
 
     test('by a loss delays the next attempt if the policy requires it', async () => {
-      const { queue, claim, claimed, pass } = await joined({ retryOf: parsePolicies('losses=9,backoff=20') });
+      const { queue, claim, claimed, pass } = await joined({ getRetryPolicy: parsePolicies('losses=9,backoff=20') });
       await queue.submit(createJob('a'));
       await queue.submit(createJob('b'));
       const lose = { type: 'lose', cause: 'the test asks' } as const;
@@ -214,7 +214,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     });
 
     test('that is lost three times fails no job by the default policy, because nothing has crashed', async () => {
-      const { queue, claimed, pass, statusOf, reach } = await joined({ retryOf: () => RETRY_DEFAULTS });
+      const { queue, claimed, pass, statusOf, reach } = await joined({ getRetryPolicy: () => RETRY_DEFAULTS });
       await queue.submit(createJob('a'));
       for (let attempt = 1; attempt <= 3; attempt++) {
         const { lease } = await claimed();

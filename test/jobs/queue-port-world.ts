@@ -23,7 +23,7 @@ export type OpenQueue = (limits: QueueLimits) => Promise<OpenedQueue>;
 
 export const LEASE_MS = 60_000;
 const LIMITS: QueueLimits = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 100,
   ownerQueueMax: 100,
   endedMax: 100,
@@ -64,8 +64,12 @@ export function createQueues(open: OpenQueue) {
 
   async function joinAs(queue: JobQueue) {
     const state = { calls: 0, progress: undefined as TaskProgress | undefined, freeBytes: LIMITS.jobBytesMax };
-    const room = () => ({ lanes: ['heavy', 'light'] as const, freeBytes: state.freeBytes });
-    const recovered = await queue.join({ onWork: () => void state.calls++, progressOf: () => state.progress, room });
+    const getFreeCapacity = () => ({ lanes: ['heavy', 'light'] as const, freeBytes: state.freeBytes });
+    const recovered = await queue.join({
+      onWork: () => void state.calls++,
+      findProgress: () => state.progress,
+      getFreeCapacity,
+    });
     const claim = (order: Partial<ClaimOrder> = {}): Promise<Claim | undefined> =>
       queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: state.freeBytes, take: () => true, ...order });
     const requireClaim = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // a job is available

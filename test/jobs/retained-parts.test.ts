@@ -14,7 +14,7 @@ import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 const limits: QueueLimits = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 9,
   ownerQueueMax: 9,
   endedMax: 9,
@@ -72,8 +72,8 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     keeper = createRetainedPartsStore({ documents: world.documents, version: '1' });
     await world.queue.join({
       onWork: () => {},
-      progressOf: () => undefined,
-      room: () => ({ lanes: ['heavy'], freeBytes: 100 }),
+      findProgress: () => undefined,
+      getFreeCapacity: () => ({ lanes: ['heavy'], freeBytes: 100 }),
     });
     await world.queue.submit(createJob('s', { jobId: 'sweep:s', kind: 'sweep' }));
   });

@@ -39,7 +39,7 @@ const IDENTS = ['a', 'b', 'c', 'd'];
 const JOB_IDS = IDENTS.map((ident) => `backtest:${ident}`);
 const BUDGET = 100;
 const LIMITS = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 3,
   ownerQueueMax: 1000,
   endedMax: 1000,

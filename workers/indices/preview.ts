@@ -23,7 +23,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
       asOf,
       engine,
       composerUntil: (until: Day) => createQuestionComposer({ market, documents, models, until, engine }, control),
-      observedEndOf: (modelId) => models?.[modelId]?.dates?.[0]?.date ?? models?.[modelId]?.observedEnd,
+      findObservedEnd: (modelId) => models?.[modelId]?.dates?.[0]?.date ?? models?.[modelId]?.observedEnd,
     });
     return answerBytes(JSON.stringify(answer));
   });

@@ -15,8 +15,8 @@ import { writeWorkbookPart } from './workbook-part.js';
 
 /** Writes a part of an export of a stored run to memory that the service shares. */
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
-  const { exportId, run, table, format, start, end, by, from, market, room } = input;
-  const { sink, written } = createBufferSink(new Uint8Array(room));
+  const { exportId, run, table, format, start, end, by, from, market, buffer } = input;
+  const { sink, written } = createBufferSink(new Uint8Array(buffer));
   const { columns, announced } = await openExport(input, control);
   const keep = (marketData: MarketData | null) => getFigures(run, marketData && market);
   const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });

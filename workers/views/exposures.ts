@@ -68,7 +68,7 @@ function compareExposures(
     by: input.by,
     groups: input.groups,
     interval: input.interval,
-    groupOf: market === null || input.by === SINGLE_GROUPS ? createSingleGroup : listGroupSpells(market, input.by),
+    findGroup: market === null || input.by === SINGLE_GROUPS ? createSingleGroup : listGroupSpells(market, input.by),
     benchmark: otherComparedBenchmark && {
       id: otherComparedBenchmark.id,
       key: JSON.stringify(input.benchmark),

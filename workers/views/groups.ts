@@ -23,7 +23,7 @@ export function showGroups({
       return createGroupsView(run, {
         window: createWindow(query),
         by,
-        groupOf: (name, day) => readGroup(readReference(market.reference, name, by, day)),
+        findGroup: (name, day) => readGroup(readReference(market.reference, name, by, day)),
         benchmark: otherComparedBenchmark && {
           ...otherComparedBenchmark,
           book: otherComparedBenchmark.bookTo(engine, run.i32('days').at(-1)!),

@@ -174,7 +174,7 @@ export function measureRisk(
       uncovered: listUncovered(sm, total, weights.keys()),
       ...span,
     },
-    contributionOf: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
+    findContribution: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
   };
   if (!benchmark || !active) return { risk, active: null };
   const notHeld = [...benchmark.weights.keys()]
@@ -193,7 +193,7 @@ export function measureRisk(
         uncovered: listUncovered(sm, active, new Set([...weights.keys(), ...benchmark.weights.keys()])),
         ...span,
       },
-      contributionOf: (name) => active.contributions.get(sm.columnOf(name)) ?? null,
+      findContribution: (name) => active.contributions.get(sm.columnOf(name)) ?? null,
     },
   };
 }

@@ -91,7 +91,7 @@ function measureWithModel(
   const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + weights.get(name)!, 0);
   const risk: HeldRisk = {
     payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
-    contributionOf: (name) => contributions.get(name) ?? null,
+    findContribution: (name) => contributions.get(name) ?? null,
   };
   return { risk, active: benchmark === null ? null : computeActiveRisk(model, { weights, benchmark, span }) };
 }
@@ -122,7 +122,7 @@ function computeActiveRisk(
       uncovered: [...uncovered],
       ...span,
     },
-    contributionOf: (name) => contributions.get(name) ?? null,
+    findContribution: (name) => contributions.get(name) ?? null,
   };
 }
 

@@ -41,7 +41,7 @@ export async function showWeights(input: InputOfView<'weights'>, { report }: Tas
     requestedAsOf: asOf,
     weights: runHoldings.weights,
     benchmark: compared,
-    sharesOf: (name) =>
+    findShares: (name) =>
       market && input.isMarketOfRun ? findSharesOutstanding(market, name, runHoldings.weights.day) : null,
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,

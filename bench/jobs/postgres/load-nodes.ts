@@ -85,7 +85,11 @@ async function openWorker(name: string): Promise<void> {
   }
 
   const describeCapacity = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
-  await queue.join({ onWork: () => void claimJobs(), progressOf: () => undefined, room: describeCapacity });
+  await queue.join({
+    onWork: () => void claimJobs(),
+    findProgress: () => undefined,
+    getFreeCapacity: describeCapacity,
+  });
 }
 
 async function submit(queue: JobQueue, i: number): Promise<void> {
@@ -113,7 +117,11 @@ for (let i = 0; i < order.workers; i += OPENING_CONCURRENCY) {
   await Promise.all(Array.from({ length: count }, (_, k) => openWorker(`${order.name}-${i + k}`)));
 }
 const front = order.hasFront ? await openQueue(`${order.name}-front`, { heavy: 0, light: 1 }, 'serve') : undefined;
-await front?.join({ onWork: () => {}, progressOf: () => undefined, room: () => ({ lanes: [], freeBytes: 0 }) });
+await front?.join({
+  onWork: () => {},
+  findProgress: () => undefined,
+  getFreeCapacity: () => ({ lanes: [], freeBytes: 0 }),
+});
 
 process.on('message', (message: Submissions | 'report') => {
   if (message === 'report') send({ type: 'report', starts, submissions });

@@ -36,7 +36,7 @@ export async function composeAccountability(core: Core, keys: Keys, open: Closab
   const signedIn = await composeSignIn(core);
   return {
     notes,
-    reachOf: access.reachOf,
+    findReach: access.findReach,
     authenticate: createAuthenticate(keys, signedIn),
     handlers: createAccessHandlers(access),
     signIn: signedIn.handlers,

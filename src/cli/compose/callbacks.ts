@@ -10,7 +10,7 @@ import { buildVersion } from '../version.js';
 /** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
 export interface Messages {
   readonly deliveries: Deliveries;
-  readonly callbacks: { readonly places: CallbackDestinations; readonly post: SignedPostSender };
+  readonly callbacks: { readonly destinations: CallbackDestinations; readonly post: SignedPostSender };
 }
 
 interface DeliveriesInput {
@@ -25,16 +25,16 @@ interface DeliveriesInput {
 export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Messages {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const post = createPost({ places: destinations, secrets, now, userAgent: `divisor/${buildVersion()}` });
+  const post = createPost({ destinations, secrets, now, userAgent: `divisor/${buildVersion()}` });
   const isShared = settings.artifacts !== undefined;
   const clock = { ...systemClock, now };
   const deliveries = createDeliveries({
     documents,
-    places: destinations,
+    destinations,
     send: createSend(post),
     clock,
     log,
     isShared,
   });
-  return { deliveries, callbacks: { places: destinations, post } };
+  return { deliveries, callbacks: { destinations, post } };
 }

@@ -130,7 +130,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
     reportFailedMarket(market.markets),
   ];
   const { pool, ...work } = await openWork({
-    handleOf: (identity) => market.markets.handleOf(identity),
+    getHandle: (identity) => market.markets.handleOf(identity),
     role,
     settings,
     log,
@@ -167,7 +167,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
     ...messages,
     approvals: openApprovals(terms),
     checks: listChecks(),
-    onExposures: (runId) => warmUp?.asked(runId),
+    onExposures: (runId) => warmUp?.noteRequest(runId),
     isReachable: () => isReachable(store),
   };
 }
@@ -209,7 +209,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
 interface WorkInput {
   readonly role: Role;
   /** Returns the memory of a market, which the threads of this process share. */
-  readonly handleOf: (identity: MarketIdentity) => MarketHandle;
+  readonly getHandle: (identity: MarketIdentity) => MarketHandle;
   readonly settings: Settings;
   readonly log: Logger;
   readonly store: Store;
@@ -235,7 +235,7 @@ interface Work extends Pick<Core, 'jobs' | 'pausedKinds'> {
 
 /** Opens the thread pool and the jobs that run on it. */
 async function openWork(input: WorkInput): Promise<Work> {
-  const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
+  const { role, getHandle, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = computeMemoryBudget();
   const threads = createPool({
@@ -250,7 +250,7 @@ async function openWork(input: WorkInput): Promise<Work> {
   });
   const pool = createNodePool(threads, {
     file: (reference) => fetchFile(store.artifacts, reference),
-    market: async (identity) => handleOf(identity),
+    market: async (identity) => getHandle(identity),
     destination: store.artifacts.destination,
     health: store.artifacts.health,
   });

@@ -18,15 +18,15 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
     roots: settings.deliveryRoots,
     hosts: settings.deliveryHosts,
     buckets: settings.deliveryBuckets,
-    callbacks: callbacks.places,
+    callbacks: callbacks.destinations,
     hasMail: mailServer !== undefined,
     mailDomains: settings.mailDomains,
     bucketService: (region) => selectBucketService(settings, region),
   });
-  const clients = createClients({ documents, secrets, places: destinations });
+  const clients = createClients({ documents, secrets, destinations });
   const records = createDeliveryRecords(documents);
-  const senders = createSenders({ places: destinations, post: callbacks.post, mailServer });
-  const deliver = createDeliverFiles({ senders, places: destinations, artifacts });
+  const senders = createSenders({ destinations, post: callbacks.post, mailServer });
+  const deliver = createDeliverFiles({ senders, destinations, artifacts });
   return { clients, records, deliver, handlers: createClientHandlers(clients, records, removals) };
 }
 

@@ -11,7 +11,7 @@ import type { Indices } from '#services/indices/indices.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Core } from './core.js';
 
-export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'scheduleOf'> {
+export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'computeSchedule'> {
   readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
   readonly indices: Pick<Indices, 'get'>;
   readonly removals: Removals;

@@ -59,13 +59,13 @@ export function composeIndices(core: JobComponents, removals: Removals) {
   const riskModels = createRiskModels({ ...core, kind: risk, validation: validate, workers: core.settings.workers });
   const getToday = () => Math.floor(core.now() / MS_PER_DAY);
   const readIndex = async (indexId: string) => (await requireIndex(documents, indexId)).document;
-  const runOf = (indexId: string) => findRun(documents, indexId);
+  const findIndexRun = (indexId: string) => findRun(documents, indexId);
   const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
-  const createScheduleReader = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf: readIndex, runOf });
-  const scheduleOf = createScheduleReader(calendars);
-  const readSchedule = async (indexId: string) => scheduleOf(await readIndex(indexId));
-  const calendarViews = createCalendarViews({ calendars, scheduleOf: readSchedule, today: getToday });
-  const questions = createIndexQuestions({ ...core, scheduleOf });
+  const createScheduleReader = (on: Calendars) => createIndexSchedules({ calendars: on, readIndex, findIndexRun });
+  const computeSchedule = createScheduleReader(calendars);
+  const readSchedule = async (indexId: string) => computeSchedule(await readIndex(indexId));
+  const calendarViews = createCalendarViews({ calendars, readSchedule, today: getToday });
+  const questions = createIndexQuestions({ ...core, computeSchedule });
 
   return {
     indices,
@@ -75,12 +75,12 @@ export function composeIndices(core: JobComponents, removals: Removals) {
     riskModels,
     plugins,
     calendarViews,
-    scheduleOf,
+    computeSchedule,
     schedulesOn: createScheduleReader,
     listTemplateChecks: templates.listChecks,
     handlers: {
       ...createCalendarHandlers(calendarViews),
-      ...createEventHandlers(createEvents({ documents, calendars, scheduleOf, today: getToday }), getToday),
+      ...createEventHandlers(createEvents({ documents, calendars, computeSchedule, today: getToday }), getToday),
       ...createIndexHandlers(indices, questions, createDatapointQuestions(core), templates, removals),
       ...createStrategyHandlers(strategies, removals),
       ...createPluginHandlers(plugins, createPluginPreviews(core), removals),

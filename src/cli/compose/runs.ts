@@ -59,7 +59,7 @@ export function composeRuns(
   const exports = createExports({ ...core, views });
   const simulations = createSimulations({ ...core, kind: kinds.simulate });
   const derivatives = createDerivatives({
-    levelsOf: analytics.levelsOf,
+    readLevels: analytics.readLevels,
     announcedDividends: listAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
     calendars: core.calendars,
   });
@@ -106,6 +106,6 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
 
 /** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
 function createDeskHandlers(core: JobComponents, views: RunViews) {
-  const effectsOf = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
-  return createActionDeskHandlers(createActionDesk({ ...core, effectsOf }));
+  const readEffects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
+  return createActionDeskHandlers(createActionDesk({ ...core, readEffects }));
 }

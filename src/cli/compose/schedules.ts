@@ -22,10 +22,10 @@ export interface SchedulesInput {
   readonly role: Role;
   readonly removals: Removals;
   readonly open: Closable[];
-  readonly keys: Pick<Keys, 'scopesOf'>;
+  readonly keys: Pick<Keys, 'findScopes'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
-  readonly indices: Pick<GovernanceInput, 'indices' | 'scheduleOf' | 'schedulesOn'>;
+  readonly indices: Pick<GovernanceInput, 'indices' | 'computeSchedule' | 'schedulesOn'>;
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */

@@ -40,12 +40,12 @@ export async function readDataSource(word: string): Promise<DataSource> {
   const isFile = result?.isFile() ?? TABLE.test(path);
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
   if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
-  const format = formatOf(path);
+  const format = detectFormat(path);
   const bytes = await (format === 'parquet' ? convertArrowToParquet(path) : readFile(path));
   return { kind: 'content', format, content: bytes.toString('base64'), name: basename(path, extname(path)) };
 }
 
-function formatOf(path: string): 'csv' | 'xlsx' | 'parquet' {
+function detectFormat(path: string): 'csv' | 'xlsx' | 'parquet' {
   const extension = extname(path).toLowerCase();
   if (extension === '.zip') return 'csv';
   if (extension === '.xlsx') return 'xlsx';

@@ -14,7 +14,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { copyDocuments } from './copy-documents.js';
 import { createFileMove, type FileLocation } from './move-files.js';
-import { openArtifactsOf } from './open-location.js';
+import { openArtifacts } from './open-location.js';
 
 export interface ClusterBackupOptions {
   readonly settings: Settings;
@@ -42,7 +42,7 @@ export async function backUpCluster(options: ClusterBackupOptions): Promise<Clus
   const { settings, target } = options;
   await assertFree(target);
   await runWithClient(settings.database!, assertMigrated);
-  const shared = await openArtifactsOf(settings);
+  const shared = await openArtifacts(settings);
   const draft = join(dirname(target), `.${basename(target)}.partial-${randomBytes(6).toString('hex')}`);
   try {
     for (let round = 1; ; round++) {

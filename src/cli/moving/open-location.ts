@@ -99,7 +99,7 @@ export async function openDatabaseLocation(
  * Opens the artifacts of the settings, which must belong to the database.
  * @throws StartRefusal 75 if they are unavailable, 78 if the location belongs to another database
  */
-export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
+export async function openArtifacts(settings: Settings): Promise<OpenFiles> {
   return openFiles(settings, await findRecordedLocation(settings));
 }
 

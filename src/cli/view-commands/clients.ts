@@ -6,7 +6,7 @@ import { NOTE } from './documents.js';
 import { createViewCommand } from './view-command.js';
 
 const CLIENT = { name: 'CLIENT', help: 'Id of a client.' };
-const listOf = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
+const formatList = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
 
 export const clients = createViewCommand({
   summary: 'List the clients that receive files, with their entitlements.',
@@ -19,7 +19,9 @@ export const clients = createViewCommand({
       client_id,
       name,
       enabled,
-      entitlements: entitlements.map(({ indices, tables }) => `${listOf(indices)}: ${listOf(tables)}`).join('; '),
+      entitlements: entitlements
+        .map(({ indices, tables }) => `${formatList(indices)}: ${formatList(tables)}`)
+        .join('; '),
       targets: targets.map(({ name: target, type }) => `${target} (${type})`).join(' '),
     })),
   columns: ['client_id', 'name', 'enabled', 'entitlements', 'targets'],
@@ -37,12 +39,12 @@ export const showClient = createViewCommand({
         name: target.name,
         type: target.type,
         to: target.type === 'mail' ? target.to.join(' ') : target.url,
-        tables: listOf(target.tables),
+        tables: formatList(target.tables),
         has_secret: secrets.includes(target.name),
       }));
     return entitlements.map(({ indices, tables, starts_on, ends_on }) => ({
-      indices: listOf(indices),
-      tables: listOf(tables),
+      indices: formatList(indices),
+      tables: formatList(tables),
       starts_on,
       ends_on,
     }));

@@ -7,13 +7,13 @@ import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
-const listOf = (text: string | undefined) => text?.split(',');
+const splitList = (text: string | undefined) => text?.split(',');
 
 const readEventsQuery = (flags: FlagValues) => ({
   from: flags.text('from'),
   to: flags.text('to'),
-  index_ids: listOf(flags.text('index')),
-  kinds: listOf(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses unknown kinds.
+  index_ids: splitList(flags.text('index')),
+  kinds: splitList(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses unknown kinds.
 });
 
 export const events = createViewCommand({

@@ -10,7 +10,7 @@ export const jobKinds = createViewCommand({
   flags: {},
   examples: ['divisor jobs kinds'],
   ask: (client) => client.call('listJobKinds'),
-  records: ({ kinds }) => kinds.map(recordOf),
+  records: ({ kinds }) => kinds.map(toRecord),
 });
 
 export const pauseKind = createViewCommand({
@@ -23,7 +23,7 @@ export const pauseKind = createViewCommand({
       params: { job_kind: await requireKind('KIND', kind) },
       body: { reason: flags.text('reason') ?? null },
     }),
-  records: (state) => [recordOf(state)],
+  records: (state) => [toRecord(state)],
 });
 
 export const resumeKind = createViewCommand({
@@ -33,10 +33,10 @@ export const resumeKind = createViewCommand({
   examples: ['divisor jobs resume sweep'],
   ask: async (client, [kind = '']) =>
     client.call('resumeJobKind', { params: { job_kind: await requireKind('KIND', kind) } }),
-  records: (state) => [recordOf(state)],
+  records: (state) => [toRecord(state)],
 });
 
-const recordOf = ({ kind, lane, pause }: JobKindState) => ({
+const toRecord = ({ kind, lane, pause }: JobKindState) => ({
   kind,
   lane,
   paused_at: pause?.paused_at ?? null,

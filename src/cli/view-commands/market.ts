@@ -7,7 +7,7 @@ const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Defau
 /** Maximum number of rows in one response of a listing. */
 const ROWS_MAX = 1000;
 
-const listOf = (text: string | undefined) => text?.split(',');
+const splitList = (text: string | undefined) => text?.split(',');
 
 export const prices = createViewCommand({
   summary: 'Print market data of one security by date.',
@@ -36,7 +36,7 @@ export const prices = createViewCommand({
       query: {
         start: flags.text('start'),
         end: flags.text('end'),
-        columns: listOf(flags.text('columns')),
+        columns: splitList(flags.text('columns')),
         interval: flags.text<'native' | 'weekly' | 'monthly'>('interval'),
         adjust: flags.text<'none' | 'splits' | 'total'>('adjust'),
       },
@@ -57,7 +57,7 @@ export const reference = createViewCommand({
     client.call('getAssetReferences', {
       query: {
         identifiers: names.split(','),
-        fields: listOf(flags.text('fields')),
+        fields: splitList(flags.text('fields')),
         as_of: flags.text('as-of'),
       },
     }),

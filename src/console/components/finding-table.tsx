@@ -1,5 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import { labelOf } from '../words/labels.js';
+import { formatLabel } from '../words/labels.js';
 import { countValues } from '../words/numbers.js';
 import { parseLocation } from '../words/places.js';
 import { Badge } from './badge.js';
@@ -65,6 +65,6 @@ function Row({ finding }: { readonly finding: Finding }) {
 }
 
 /** Formats the name of a table, for example `Corporate actions`; another path is unchanged. */
-const formatTable = (table: string): string => (/^[a-z_]+$/.test(table) ? labelOf(table) : table);
+const formatTable = (table: string): string => (/^[a-z_]+$/.test(table) ? formatLabel(table) : table);
 
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -12,28 +12,28 @@ interface FindingsProps {
   /** Maximum number of visible findings; further findings are folded. */
   readonly shown?: number;
   /** Returns the address of the form with the field of a finding; null if no form has the field. */
-  readonly addressOf?: ((path: string) => string | null) | undefined;
+  readonly formatAddress?: ((path: string) => string | null) | undefined;
   /** True for a form that is still being filled in, where a missing value is not yet an error. */
   readonly isOpenForm?: boolean | undefined;
 }
 
 /** Renders findings with the labels of their fields. The code and path of each finding are under "Details". */
-export function Findings({ findings, shown = 8, addressOf, isOpenForm }: FindingsProps) {
+export function Findings({ findings, shown = 8, formatAddress, isOpenForm }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
     <div class="findings">
-      <FindingList findings={findings.slice(0, shown)} addressOf={addressOf} isOpenForm={isOpenForm} />
+      <FindingList findings={findings.slice(0, shown)} formatAddress={formatAddress} isOpenForm={isOpenForm} />
       {rest.length > 0 && (
         <details>
           <summary>{rest.length} more</summary>
-          <FindingList findings={rest} addressOf={addressOf} isOpenForm={isOpenForm} />
+          <FindingList findings={rest} formatAddress={formatAddress} isOpenForm={isOpenForm} />
         </details>
       )}
     </div>
   );
 }
 
-function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsProps, 'shown'>) {
+function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<FindingsProps, 'shown'>) {
   return (
     <ul class="finding-list">
       {findings.map((finding) => (
@@ -44,8 +44,8 @@ function FindingList({ findings, addressOf, isOpenForm = false }: Omit<FindingsP
             <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
           )}
           <div>
-            <FindingText finding={shorten(finding)} hasAddress={addressOf?.(finding.path) != null} />
-            <FindingDetails finding={finding} address={addressOf?.(finding.path) ?? null} />
+            <FindingText finding={shorten(finding)} hasAddress={formatAddress?.(finding.path) != null} />
+            <FindingDetails finding={finding} address={formatAddress?.(finding.path) ?? null} />
           </div>
         </li>
       ))}

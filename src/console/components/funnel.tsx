@@ -25,7 +25,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
-  const labelOf = (type: string) => types.data?.selection.find((own) => own.type === type)?.label ?? type;
+  const findLabel = (type: string) => types.data?.selection.find((own) => own.type === type)?.label ?? type;
   const most = Math.max(1, ...steps.map(({ remaining }) => remaining));
   const heldCount = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
@@ -47,7 +47,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             onClick={() => setParameters({ step: open === String(position) ? null : String(position) })}
           >
             <span class="funnel-name">
-              {id ?? 'Universe'} {type !== null && <span class="quiet">{labelOf(type)}</span>}
+              {id ?? 'Universe'} {type !== null && <span class="quiet">{findLabel(type)}</span>}
             </span>
             <span class="funnel-ground" aria-hidden="true">
               <span style={{ width: `${(remaining / most) * 100}%` }} />

@@ -45,9 +45,9 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
       {...(name === undefined ? {} : { name })}
       columns={createColumns(isOneKind, rows)}
       rows={rows}
-      keyOf={({ job_id: id }) => id}
+      getKey={({ job_id: id }) => id}
       {...(onOpen === undefined
-        ? { addressOf: formatJobAddress }
+        ? { formatAddress: formatJobAddress }
         : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
       openKey={openKey}
       {...(searches ? { searchIn: formatJob } : {})}

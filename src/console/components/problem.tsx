@@ -18,7 +18,7 @@ interface ProblemProps {
 export function Problem({ trouble, onRetry }: ProblemProps) {
   if (trouble.code === 'APPROVAL_REQUIRED') return <AwaitedApproval trouble={trouble} />;
   const { message, code, findings, requestId } = trouble;
-  const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
+  const store = trouble.code === 'STORE_MISMATCH' ? findStore(trouble.detail) : null;
   const [first] = findings;
   const only = findings.length === 1 && first?.message === message ? first : undefined;
   const ownFindings = only === undefined ? findings : [];
@@ -77,7 +77,7 @@ function AwaitedApproval({ trouble: { message, detail } }: Pick<ProblemProps, 't
 }
 
 /** Returns the store in the detail of an error that another store is served. */
-function storeOf(detail: Trouble['detail']): string | null {
+function findStore(detail: Trouble['detail']): string | null {
   const store = (detail as { readonly store_id?: unknown } | null)?.store_id;
   return typeof store === 'string' ? store : null;
 }

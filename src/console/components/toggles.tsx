@@ -7,13 +7,13 @@ interface TogglesProps<V extends string> {
   /** Maximum number of selected values. Default: no limit. */
   readonly most?: number;
   /** Returns the colour of the mark before a selected value. */
-  readonly colourOf?: (value: V) => string;
+  readonly chooseColour?: (value: V) => string;
   /** Returns the classes of the mark before every value, for toggles that are also a legend. */
-  readonly markOf?: (value: V) => string;
+  readonly formatMark?: (value: V) => string;
   /** Label of a button that stands for all values, which is pressed while no value is selected. */
   readonly every?: string | undefined;
   /** Returns the label of a value. Default: the value. */
-  readonly wordOf?: (value: V) => string;
+  readonly formatLabel?: (value: V) => string;
   onChoose(chosen: readonly V[]): void;
 }
 
@@ -23,10 +23,10 @@ export function Toggles<V extends string>({
   values,
   chosen,
   most,
-  colourOf,
-  markOf,
+  chooseColour,
+  formatMark,
   every,
-  wordOf = (value) => value,
+  formatLabel = (value) => value,
   onChoose,
 }: TogglesProps<V>) {
   const toggle = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
@@ -45,11 +45,11 @@ export function Toggles<V extends string>({
           disabled={!chosen.includes(value) && chosen.length >= (most ?? Infinity)}
           onClick={() => onChoose(toggle(value))}
         >
-          {colourOf !== undefined && chosen.includes(value) && (
-            <span class="swatch" style={{ color: colourOf(value) }} />
+          {chooseColour !== undefined && chosen.includes(value) && (
+            <span class="swatch" style={{ color: chooseColour(value) }} />
           )}
-          {markOf !== undefined && <span class={markOf(value)} />}
-          {wordOf(value)}
+          {formatMark !== undefined && <span class={formatMark(value)} />}
+          {formatLabel(value)}
         </button>
       ))}
     </div>

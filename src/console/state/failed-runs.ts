@@ -23,7 +23,7 @@ export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | nu
   runAt == null || failedAt === null || failedAt > runAt;
 
 /** Returns the request of a run without null members, so that it can be repeated. */
-export function requestOf({ request }: JobStatus): BacktestRequest {
+export function getBacktestRequest({ request }: JobStatus): BacktestRequest {
   const runRequest = request as Json;
   if (!isObject(runRequest)) return {};
   // The service accepted this request before.

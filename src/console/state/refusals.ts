@@ -52,4 +52,4 @@ export function useAsking(): RefusedQuery {
 }
 
 /** Returns the subject of run requests, under which the form of the terms shows refusals. */
-export const runOf = (id: string): string => `run ${id}`;
+export const formatRunSubject = (id: string): string => `run ${id}`;

@@ -4,7 +4,7 @@ import { isObject, getValueAt, type JsonObject, type Path } from './paths.js';
  * Formats the name of a member: `date_format` becomes `Date format`, `index_id` becomes `Index`, and `aum` becomes
  * `AUM`.
  */
-export function labelOf(name: string): string {
+export function formatLabel(name: string): string {
   const words = name
     .replace(/_(?:id|bps)$/, '')
     .replaceAll('_', ' ')
@@ -22,7 +22,7 @@ export const isUnsaid = (step: string | number): boolean => step === 'pipeline' 
 export function formatPathLabel(path: Path, document: JsonObject | undefined): string {
   const steps = path.flatMap((step, position) => {
     if (isUnsaid(step)) return [];
-    if (typeof step === 'string') return [labelOf(step)];
+    if (typeof step === 'string') return [formatLabel(step)];
     const item = getValueAt(document, path.slice(0, position + 1));
     return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];
   });
@@ -57,4 +57,4 @@ export const parsePointer = (pointer: string): Path =>
  * sector is unchanged.
  */
 export const formatFactor = (factor: string): string =>
-  /^[A-Z][A-Z_]+$/.test(factor) ? labelOf(factor.toLowerCase()) : factor;
+  /^[A-Z][A-Z_]+$/.test(factor) ? formatLabel(factor.toLowerCase()) : factor;

@@ -1,4 +1,4 @@
-import { labelOf } from './labels.js';
+import { formatLabel } from './labels.js';
 
 /** Headings of the sections of a methodology, in order. */
 export const SECTION_TITLES = {
@@ -42,7 +42,7 @@ export function createPlainSentence(
     if (k % 2 === 0) return [{ text }];
     const exchange = exchanges.get(text);
     if (exchange !== undefined) return [{ text: exchange, code: text }];
-    return [fields.has(text) ? { text: labelOf(text.toLowerCase()).toLowerCase(), code: text } : { text }];
+    return [fields.has(text) ? { text: formatLabel(text.toLowerCase()).toLowerCase(), code: text } : { text }];
   });
   return { parts, rule };
 }

@@ -66,14 +66,14 @@ function createNotices(
 ): Content[] {
   const cutTexts = cuts.map(({ path, total, unit }) => `${path || 'the response'} has ${total} ${unit}`).join('; ');
   const notice = `Shortened to ${bytesMax} bytes; the first and last are shown: ${cutTexts}. Narrow the request (dates, identifiers, limit), or read all of it: ${formatRequest(address)}.`;
-  return [{ type: 'text', text: notice }, ...linkTo(type, address)];
+  return [{ type: 'text', text: notice }, ...createLinks(type, address)];
 }
 
 const formatRequest = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
   `${method} ${url.replace(/^\w+:\/\/[^/]+/, '')}`;
 
 /** Links to a resource of a GET; the response of another method is available only by repeating its request. */
-function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
+function createLinks(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
   if (method !== 'GET') return [];
   const uri = toResourceUri(url);
   return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole response.' }];
@@ -83,7 +83,7 @@ function createLinkResult(answer: ResponseParts, type: string, address: Pick<Req
   discard(answer);
   const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
   const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
-  return { content: [{ type: 'text', text }, ...linkTo(type, address)] };
+  return { content: [{ type: 'text', text }, ...createLinks(type, address)] };
 }
 
 /** Returns an error with the meaning of its code, so that an agent can correct its call. */

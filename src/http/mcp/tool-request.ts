@@ -32,7 +32,7 @@ export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: 
   const parts: Parts = {
     path: route.path,
     query: new URLSearchParams(),
-    headers: { ...outer.headers, accept: acceptOf(route) },
+    headers: { ...outer.headers, accept: chooseMediaType(route) },
   };
   const findings = [
     ...findUnknownArguments(argumentNames, argumentValues),
@@ -80,7 +80,7 @@ function fill(
 }
 
 /** Returns the media type to request: text for an agent if the route offers it, else its only type. */
-function acceptOf(route: Tool['route']): string {
+function chooseMediaType(route: Tool['route']): string {
   const offered = listMediaTypes(route);
   if (offered.includes(JSON_TYPE)) return JSON_TYPE;
   return offered.find((type) => type === 'text/markdown') ?? '*/*';

@@ -20,7 +20,7 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
       const terms = { request, asKnownOn };
       const current = isIfStale ? await analytics.currentRun(params.index_id, terms) : undefined;
       if (current) {
-        const { open, length } = await analytics.resultOf(current);
+        const { open, length } = await analytics.readResult(current);
         return { status: 200, stream: await open(), length };
       }
       const status = await analytics.start(params.index_id, terms, origin);

@@ -11,9 +11,9 @@ export function createClientHandlers(
 ): Handlers<typeof clientRoutes> {
   return {
     async listClients({ query }) {
-      const { shown, ...skipped } = await clients.page(query);
+      const { items, ...skipped } = await clients.page(query);
       const listed = await Promise.all(
-        shown.map(async (client) => ({ ...client, latest_delivery: await records.latest(client.client_id) })),
+        items.map(async (client) => ({ ...client, latest_delivery: await records.latest(client.client_id) })),
       );
       return { json: { clients: listed, ...skipped } };
     },

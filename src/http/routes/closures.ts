@@ -11,7 +11,7 @@ export function createClosureHandlers(closures: Closures, removals: Removals): H
     async putClosures({ params, body, precondition, authorship }) {
       const { dry_run: isDry, ...document } = body();
       const code = params.calendar_code;
-      const effect = await closures.effectOf(code, document);
+      const effect = await closures.computeEffect(code, document);
       const stored = isDry
         ? await closures.get(code)
         : await closures.put(code, document, precondition(), authorship());

@@ -30,8 +30,8 @@ export function createGovernanceHandlers(
       return { json: { changes, amendments: document.amendments ?? [] } };
     },
     async listProcedures({ query }) {
-      const { shown, ...skipped } = await procedures.page(query);
-      return { json: { procedures: shown, ...skipped } };
+      const { items, ...skipped } = await procedures.page(query);
+      return { json: { procedures: items, ...skipped } };
     },
     getProcedure: async ({ params }) => toProcedureReply(await procedures.get(params.procedure_id)),
     putProcedure: async ({ params, body, precondition, authorship }) =>

@@ -16,10 +16,10 @@ export function createScheduleHandlers(
 ): Handlers<typeof scheduleRoutes> {
   return {
     async listSchedules({ query }) {
-      const { shown, ...skipped } = await schedules.page(query);
+      const { items, ...skipped } = await schedules.page(query);
       const readLatest = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
       const listed = await Promise.all(
-        shown.map(async (schedule) => ({ ...schedule, latest: await readLatest(schedule.schedule_id) })),
+        items.map(async (schedule) => ({ ...schedule, latest: await readLatest(schedule.schedule_id) })),
       );
       return { json: { schedules: listed, ...skipped } };
     },

@@ -14,7 +14,7 @@ export interface Acceptance extends Pick<JobQueue, 'submit' | 'retry'> {
 
 export interface AcceptanceDependencies {
   readonly table: JobTable;
-  readonly coming: PendingSubmissions;
+  readonly submissions: PendingSubmissions;
   readonly lines: Lines;
   readonly limits: QueueLimits;
   readonly isDraining: () => boolean;
@@ -23,11 +23,11 @@ export interface AcceptanceDependencies {
 
 /** @returns functions that queue new jobs and retry failed ones */
 export function createAcceptance(dependencies: AcceptanceDependencies): Acceptance {
-  const { table, coming, lines, limits, isDraining, onWork } = dependencies;
+  const { table, submissions, lines, limits, isDraining, onWork } = dependencies;
 
   async function submit(job: NewJob): Promise<JobStatus> {
     const { jobId, inputHash } = job;
-    const before = coming.find(jobId);
+    const before = submissions.find(jobId);
     const liveHash = before?.inputHash ?? table.live(jobId)?.identity.input_hash;
     if (liveHash !== undefined) {
       if (liveHash !== inputHash)
@@ -38,28 +38,28 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
     }
     const owner = job.origin?.owner ?? '';
     admitNow({ estimatedBytes: job.estimatedBytes, owner });
-    return coming.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.add(job)) });
+    return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.add(job)) });
   }
 
   /** Admits a submission by the limits of the queue. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
   function admitNow(job: Admission): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
     const { owner } = job;
-    const queued = lines.length + coming.count;
-    admit(job, { queued, queuedOfOwner: lines.lengthOf(owner) + coming.countOf(owner) }, limits);
+    const queued = lines.length + submissions.count;
+    admit(job, { queued, queuedOfOwner: lines.countWaiting(owner) + submissions.countSubmissions(owner) }, limits);
   }
 
   async function retry(jobId: string): Promise<JobStatus> {
-    const before = coming.find(jobId);
+    const before = submissions.find(jobId);
     if (before !== undefined) return before.durable;
     const failed = await table.failed(jobId);
     // another request may have queued the job meanwhile
-    const submitted = coming.find(jobId);
+    const submitted = submissions.find(jobId);
     if (submitted !== undefined) return submitted.durable;
     if (failed === undefined || table.live(jobId) !== undefined) return requireStatus(jobId);
     const { owner, input_hash: inputHash, estimated_bytes: estimatedBytes } = failed.record;
     admitNow({ estimatedBytes, owner });
-    return coming.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.renew(failed)) });
+    return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.renew(failed)) });
   }
 
   async function write(jobId: string, add: () => Promise<LiveJob>): Promise<JobStatus> {

@@ -12,7 +12,7 @@ export interface JobHistory {
   /** Counts a change of a job. */
   touch(jobId: string): void;
   /** Returns the change counter at the last change of a job; for an unknown job, the counter of all jobs. */
-  revisionOf(jobId: string): number;
+  getRevision(jobId: string): number;
   /** Lists at most `countMax` of the oldest ended jobs in excess of `endedMax`. */
   surplus(endedMax: number, countMax: number): readonly RememberedJob[];
   forget(job: RememberedJob): void;
@@ -55,7 +55,7 @@ export function createJobHistory(revision: number): JobHistory {
       const job = jobs.get(jobId);
       if (job !== undefined) job.revision = ++latest;
     },
-    revisionOf: (jobId) => jobs.get(jobId)?.revision ?? latest,
+    getRevision: (jobId) => jobs.get(jobId)?.revision ?? latest,
     surplus(endedMax, countMax) {
       const count = Math.min(endedCount - endedMax, countMax);
       const rememberedJobs: RememberedJob[] = [];

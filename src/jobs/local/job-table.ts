@@ -17,7 +17,7 @@ import { isTerminal, createLife, type ImpossibleReason, type JobLife, type LifeE
 import type { LocatedJob, NewJob } from '../queue.js';
 import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
 import {
-  deleteResultsOf,
+  deleteResults,
   readFailedJob,
   deleteJobIn,
   isEndedIn,
@@ -114,7 +114,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const surplus = history.surplus(endedMax, DELETED_JOBS_MAX);
     await store.transaction(async (tx) => {
       for (const ended of surplus) await deleteJobIn(tx, ended);
-      await deleteResultsOf(tx, jobId);
+      await deleteResults(tx, jobId);
       await tx.put('job', jobId, record);
       await tx.put('job-input', jobId, input);
     });

@@ -5,7 +5,7 @@
 export interface LaneQueue {
   readonly length: number;
   /** Returns the number of waiting jobs of one owner. */
-  lengthOf(owner: string): number;
+  countWaiting(owner: string): number;
   push(owner: string, jobId: string): void;
   /** Puts a job before all other jobs of its owner. */
   unshift(owner: string, jobId: string): void;
@@ -43,7 +43,7 @@ export function createLaneQueue(): LaneQueue {
     get length() {
       return length;
     },
-    lengthOf: (owner) => waitingByOwner.get(owner)?.length ?? 0,
+    countWaiting: (owner) => waitingByOwner.get(owner)?.length ?? 0,
     push: (owner, jobId) => add(owner, (list) => list.push(jobId)),
     unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
     peek: (mayRun = acceptAny) => findFirst(mayRun)?.jobId,

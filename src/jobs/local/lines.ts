@@ -12,7 +12,7 @@ export interface Lines extends Readonly<Record<Lane, LaneLine>> {
   addFirst(job: JobIdentity): void;
   remove(job: JobIdentity): void;
   readonly length: number;
-  lengthOf(owner: string): number;
+  countWaiting(owner: string): number;
 }
 
 /** Waiting jobs of one lane, in order of priority. */
@@ -33,7 +33,7 @@ export function createLines(): Lines {
     get length() {
       return laneQueues.reduce((sum, { length }) => sum + length, 0);
     },
-    lengthOf: (owner) => laneQueues.reduce((sum, queue) => sum + queue.lengthOf(owner), 0),
+    countWaiting: (owner) => laneQueues.reduce((sum, queue) => sum + queue.countWaiting(owner), 0),
   };
 }
 

@@ -46,15 +46,15 @@ export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
 
 export interface LiveJobsDependencies {
   readonly clock: Clock;
-  readonly retryOf: RetryPolicies;
+  readonly getRetryPolicy: RetryPolicies;
   readonly log: JobLog;
   /** Returns the progress of the attempt of a running job, if known. */
-  readonly progressOf: (job: LiveJob) => TaskProgress | undefined;
+  readonly findProgress: (job: LiveJob) => TaskProgress | undefined;
   /** Called after every change of state, once it is visible. */
   readonly onChange: (job: LiveJob, before: JobState, event: LifeEvent) => void;
 }
 
-export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: LiveJobsDependencies): LiveJobs {
+export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onChange }: LiveJobsDependencies): LiveJobs {
   const live = new Map<string, TrackedJob>();
   // Microseconds since 1970 at the start of the process.
   const history = createJobHistory(clock.now() * 1000);
@@ -86,7 +86,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
 
   function refresh(entry: TrackedJob): void {
     if (entry.life.status !== 'running' || entry.isSettling) return;
-    const progress = progressOf(entry);
+    const progress = findProgress(entry);
     if (progress === undefined) return;
     const { fraction, message } = progress;
     const { attempt } = entry.life;
@@ -99,7 +99,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
   }
 
   const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason =>
-    advance(life, event, computeLifeLimits(identity, { attempt: life.attempt, retryOf }));
+    advance(life, event, computeLifeLimits(identity, { attempt: life.attempt, getRetryPolicy }));
 
   function notify(jobId: string): void {
     history.touch(jobId);

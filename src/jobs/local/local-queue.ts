@@ -50,21 +50,21 @@ const TICK_MS = 1000;
 /** Creates the queue of one process on its documents: the order of waiting jobs is in memory, every state on disk. */
 export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue {
   const { store, clock, limits, log, onEnded, paused, places = { heavy: 0, light: 0 } } = dependencies;
-  const coming = createPendingSubmissions();
+  const submissions = createPendingSubmissions();
   const lines = createLines();
   const leases = createLeases();
-  const table = createJobTable({ store, clock, ...limits, log, progressOf: findProgress, onChange: follow });
+  const table = createJobTable({ store, clock, ...limits, log, findProgress, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
   const delayed = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
   const onWork = (): void => node?.onWork();
-  const accept = createAcceptance({ table, coming, lines, limits, isDraining: () => isDraining, onWork });
+  const accept = createAcceptance({ table, submissions, lines, limits, isDraining: () => isDraining, onWork });
   const getTimestamp = (): string => formatTimestamp(clock.now());
   const watch = createLeaseWatch({ clock, leases, leaseMs: limits.leaseMs, expire });
 
   function findProgress(job: LiveJob) {
     const lease = leases.of(job);
-    return lease && node?.progressOf(lease);
+    return lease && node?.findProgress(lease);
   }
 
   /** Updates lines and leases after a change of state. */
@@ -82,7 +82,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
-    await coming.find(jobId)?.durable.catch(() => undefined); // A pending submission is cancelled once it is on disk.
+    await submissions.find(jobId)?.durable.catch(() => undefined); // A pending submission is cancelled once it is on disk.
     const job = table.live(jobId);
     if (job !== undefined) await table.transition(job, { type: 'cancel', at: getTimestamp() });
     return accept.requireStatus(jobId);
@@ -162,10 +162,10 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     heartbeat,
     complete,
     drain: () => void (isDraining = true),
-    close: coming.settled,
+    close: submissions.settled,
     ...table.reader,
     lanes: async () => addSlotLoads(await table.reader.lanes(), countSlotsByClass(places, limits.jobBytesMax)),
-    isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
+    isLive: async (jobId) => table.live(jobId) !== undefined || submissions.find(jobId) !== undefined,
   };
 }
 

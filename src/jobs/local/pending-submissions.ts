@@ -13,7 +13,7 @@ export interface PendingSubmissions {
   /** Keeps a submission until it is on disk or refused. @returns the status once it is on disk */
   hold(jobId: string, submission: PendingSubmission): Promise<JobStatus>;
   readonly count: number;
-  countOf(owner: string): number;
+  countSubmissions(owner: string): number;
   /** Resolves when all pending submissions are on disk or refused. */
   settled(): Promise<void>;
 }
@@ -34,7 +34,8 @@ export function createPendingSubmissions(): PendingSubmissions {
     get count() {
       return coming.size;
     },
-    countOf: (owner) => [...coming.values()].reduce((sum, submission) => sum + Number(submission.owner === owner), 0),
+    countSubmissions: (owner) =>
+      [...coming.values()].reduce((sum, submission) => sum + Number(submission.owner === owner), 0),
     settled: async () => void (await Promise.allSettled([...coming.values()].map(({ durable }) => durable))),
   };
 }

@@ -28,13 +28,13 @@ export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: Remem
 /** Deletes an ended job with its results, if it is still stored. */
 export async function deleteJobIn(tx: DocumentTransaction, ended: RememberedJob): Promise<void> {
   if (!(await isEndedIn(tx, ended))) return;
-  await deleteResultsOf(tx, ended.id);
+  await deleteResults(tx, ended.id);
   await tx.delete('job', ended.id);
   await tx.delete('job-input', ended.id);
 }
 
 /** Deletes the results of the job stored under an id, if there is one. */
-export async function deleteResultsOf(tx: DocumentTransaction, jobId: string): Promise<void> {
+export async function deleteResults(tx: DocumentTransaction, jobId: string): Promise<void> {
   const record = readStored(await tx.get('job', jobId), readJobRecord);
   if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
 }

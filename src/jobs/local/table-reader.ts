@@ -27,7 +27,7 @@ export interface TableReaderDependencies {
 /** Creates the reads of a table of jobs. */
 export function createTableReader({ store, clock, live, lost }: TableReaderDependencies): TableReader {
   async function find(jobId: string): Promise<LocatedJob | undefined> {
-    const revision = live.history.revisionOf(jobId);
+    const revision = live.history.getRevision(jobId);
     const entry = live.get(jobId);
     if (entry !== undefined) {
       live.refresh(entry);

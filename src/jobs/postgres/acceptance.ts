@@ -62,7 +62,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
           admitNow(newJob, accepted.with(queuePosition, newJob.owner), bytesMax[i]);
           accepted.add(newJob.owner);
         };
-        return finishSubmission(await jobs.add(job, { at: formatNow(), place: queuePositions[i]!, admit }));
+        return finishSubmission(await jobs.add(job, { at: formatNow(), position: queuePositions[i]!, admit }));
       }),
     );
   };

@@ -19,7 +19,7 @@ export interface HeartbeatsDependencies {
   readonly own: Pick<NodeAttemptRecords, 'say'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly leaseMs: number;
-  readonly progressOf: (lease: Lease) => TaskProgress | undefined;
+  readonly findProgress: (lease: Lease) => TaskProgress | undefined;
   /** Called when progress has changed. */
   readonly onNews: (jobId: string) => void;
 }
@@ -33,7 +33,7 @@ export interface Heartbeats {
 }
 
 export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbeats {
-  const { rows, leases, clock, leaseMs, progressOf, own, onNews } = dependencies;
+  const { rows, leases, clock, leaseMs, findProgress, own, onNews } = dependencies;
   const lastMessages = new WeakMap<Lease, string>();
 
   async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
@@ -54,7 +54,7 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
   return {
     async heartbeat(lease) {
       if (!leases.isHeld(lease)) return false;
-      const progress = progressOf(lease);
+      const progress = findProgress(lease);
       const text = JSON.stringify(progress ?? null);
       const hasNews = lastMessages.get(lease) !== text;
       if (!hasNews && !leases.silentSince(clock.monotonicMs() - BEAT_MS_MIN + 1).includes(lease)) return true;

@@ -67,7 +67,7 @@ export interface AddTerms {
   /** Time of the submission, in the wire format. */
   readonly at: string;
   /** State of the queue as the caller read it; it is read again only if the job has changed. */
-  readonly place: SubmissionPosition;
+  readonly position: SubmissionPosition;
   /** Admits a job by the limits of the queue. @throws Refusal of a job that exceeds a limit */
   readonly admit: (queuePosition: QueuePosition) => void;
 }
@@ -99,7 +99,7 @@ export interface JobDocuments {
    * Determines the outcome of an attempt whose end was written but not confirmed: the change if the write succeeded;
    * `given-up` if the attempt was abandoned; `unknown` if the job's id was submitted again.
    */
-  fateOf(attempt: AttemptKey): Promise<JobChange | 'given-up' | 'unknown'>;
+  determineOutcome(attempt: AttemptKey): Promise<JobChange | 'given-up' | 'unknown'>;
   /** Deletes an ended job, unless its id was submitted again. */
   forget(ended: { readonly id: string; readonly sequence: number }): Promise<void>;
 }
@@ -107,7 +107,7 @@ export interface JobDocuments {
 export interface JobDocumentsDependencies {
   readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
   readonly rows: JobRows;
-  readonly retryOf: RetryPolicies;
+  readonly getRetryPolicy: RetryPolicies;
 }
 
 interface MoveTerms {
@@ -116,7 +116,7 @@ interface MoveTerms {
   setBy(record: JobRecord): void;
 }
 
-export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDependencies): JobDocuments {
+export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocumentsDependencies): JobDocuments {
   /** @param delayMs delay before the job may start */
   async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);
@@ -133,13 +133,13 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   async function moveIn(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
     const { jobId, attempt, event, effect } = order;
     tx.buildOn({ kind: 'job', id: jobId }, seen.version);
-    const record = recordOf(seen.found);
+    const record = parseRecord(seen.found);
     if (record === undefined) return undefined;
     if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
     const { identity, life } = splitRecord(record);
     if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
     const before = addBeat(life, seen.beat);
-    const next = advance(before, event, computeLifeLimits(identity, { attempt: before.attempt, retryOf }));
+    const next = advance(before, event, computeLifeLimits(identity, { attempt: before.attempt, getRetryPolicy }));
     if (typeof next === 'string') return next;
     setBy(record);
     await effect?.(tx);
@@ -152,7 +152,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   }
 
   return {
-    async add(job, { at, place: knownPosition, admit }) {
+    async add(job, { at, position: knownPosition, admit }) {
       let first: SubmissionPosition | undefined = knownPosition;
       return documents.jobTransaction(async (tx) => {
         const { jobId, payload, request, message, origin } = job;
@@ -160,7 +160,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         const { seen, ...place } = first ?? (await findPosition({ jobId, owner: origin?.owner ?? '' }));
         first = undefined; // the body may run again on another version
         tx.buildOn({ kind: 'job', id: jobId }, seen.version);
-        const before = recordOf(seen.found);
+        const before = parseRecord(seen.found);
         if (before !== undefined && !isTerminal(before.status)) {
           if (before.input_hash !== job.inputHash) throw refuseOtherRequest(jobId);
           return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
@@ -179,7 +179,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       documents.jobTransaction(async (tx) => {
         const { found, version } = await look(jobId);
         tx.buildOn({ kind: 'job', id: jobId }, version);
-        const before = recordOf(found);
+        const before = parseRecord(found);
         if (before?.status !== 'failed') return before && { record: before, isNew: false };
         const input = requireInput(await tx.get('job-input', jobId), jobId);
         const { owner, estimated_bytes: estimatedBytes } = before;
@@ -192,13 +192,13 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       }),
     async begun(offered, beat) {
       const { jobId, sequence, attempt } = offered;
-      const isOf = (record: JobRecord | undefined): boolean =>
+      const isOffered = (record: JobRecord | undefined): boolean =>
         record?.status === 'pending' && record.sequence === sequence && record.attempt === attempt;
       const ownClaim = { ...offered.seen, beat };
-      const reading = isOf(recordOf(ownClaim.found)) ? ownClaim : await look(jobId);
-      const record = recordOf(reading.found);
+      const reading = isOffered(parseRecord(ownClaim.found)) ? ownClaim : await look(jobId);
+      const record = parseRecord(reading.found);
       if (record === undefined) await rows.drop(offered);
-      if (record === undefined || !isOf(record)) return undefined;
+      if (record === undefined || !isOffered(record)) return undefined;
       const { identity, life: before } = splitRecord(record);
       const life = addBeat(before, beat);
       return { identity, before, life, status: toStatus(identity, life, record), seen: reading };
@@ -221,8 +221,8 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         },
       );
     },
-    async fateOf({ jobId, sequence, attempt }) {
-      const record = recordOf(await documents.get('job', jobId));
+    async determineOutcome({ jobId, sequence, attempt }) {
+      const record = parseRecord(await documents.get('job', jobId));
       if (record?.sequence !== sequence) return 'unknown';
       // Only the holder of an attempt can make it succeed.
       if (record.status !== 'succeeded' || record.attempt !== attempt) return 'given-up';
@@ -247,7 +247,7 @@ const refuseOtherRequest = (jobId: string): Refusal =>
 
 async function deleteJobIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
   const stored = await tx.get('job', id);
-  const record = recordOf(stored);
+  const record = parseRecord(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
   if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
   if (record !== undefined) listResults(record).forEach(tx.drop); // drops the results without reading their documents
@@ -264,13 +264,13 @@ export function createRow(record: JobRecord, lease?: { readonly node: string; re
 }
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
-export function recordOf(stored: DocumentBodyRow): JobRecord | undefined {
+export function parseRecord(stored: DocumentBodyRow): JobRecord | undefined {
   return readStored(stored, readJobRecord);
 }
 
 /** Parses a stored job. @throws Refusal DOCUMENT_UNREADABLE */
 export function requireRecord(stored: DocumentBodyRow, jobId: string): JobRecord | undefined {
-  const record = recordOf(stored);
+  const record = parseRecord(stored);
   if (stored !== undefined && record === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
   return record;

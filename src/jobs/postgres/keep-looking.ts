@@ -9,7 +9,7 @@ export interface PollDependencies {
   readonly leaseMs: number;
   readonly isOver: () => boolean;
   /** Returns the free slots of the node; undefined while the node takes no work. */
-  readonly room: () => FreeCapacity | undefined;
+  readonly getCapacity: () => FreeCapacity | undefined;
   /** Called after each poll that the database answered. */
   readonly onAnswer: () => Promise<void>;
   readonly onWork: () => void;
@@ -20,7 +20,7 @@ export interface PollDependencies {
 
 /** Polls the database repeatedly, despite failures. */
 export function pollRepeatedly(dependencies: PollDependencies): void {
-  const { presence, clock, leaseMs, isOver, room, onAnswer, onWork, lose } = dependencies;
+  const { presence, clock, leaseMs, isOver, getCapacity, onAnswer, onWork, lose } = dependencies;
   /**
    * Leases may have expired for lack of heartbeats during an outage, in which this process may have started: no attempt
    * is taken over before this time.
@@ -39,7 +39,7 @@ export function pollRepeatedly(dependencies: PollDependencies): void {
   }
 
   async function pollOnce(): Promise<void> {
-    const { hasWork, silent } = await presence.look(room());
+    const { hasWork, silent } = await presence.look(getCapacity());
     await onAnswer();
     if (hasWork) onWork();
     if (silent.length === 0 || isTakingOver || clock.monotonicMs() < takesFromMs) return;

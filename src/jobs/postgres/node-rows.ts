@@ -160,11 +160,11 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
           [],
         ),
       ]);
-      const loadOf = (name: JobClass): LaneLoad => {
+      const computeLoad = (name: JobClass): LaneLoad => {
         const { waiting = 0, running = 0, helping = 0, oldest = null } = rows.find((row) => row.name === name) ?? {};
         return { waiting, running, helping, places: places![name], oldestSeconds: oldest }; // the statement returns exactly one row
       };
-      return { heavy: loadOf('heavy'), huge: loadOf('huge'), light: loadOf('light') };
+      return { heavy: computeLoad('heavy'), huge: computeLoad('huge'), light: computeLoad('light') };
     },
   };
 }

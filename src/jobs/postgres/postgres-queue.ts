@@ -67,7 +67,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
  */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
   const { documents, rows, presence, parts, clock, limits, log, onTakenOver, cancellations } = dependencies;
-  const jobs = createJobDocuments({ documents, rows, retryOf: limits.retryOf });
+  const jobs = createJobDocuments({ documents, rows, getRetryPolicy: limits.getRetryPolicy });
   const reader = createJobReader(rows);
   const watchers = createJobWatchers(rows, clock);
   let node: Node | undefined;
@@ -76,7 +76,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   const attempts = createQueueAttempts({
     ...dependencies,
     jobs,
-    progressOf: (lease) => node?.progressOf(lease),
+    findProgress: (lease) => node?.findProgress(lease),
     onNews: watchers.notify,
     onChange,
     isDraining: () => isDraining,
@@ -123,7 +123,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       clock,
       leaseMs: limits.leaseMs,
       isOver: () => isClosed,
-      room: () => (isDraining ? undefined : node?.room()),
+      getCapacity: () => (isDraining ? undefined : node?.getFreeCapacity()),
       onAnswer: attempts.takeBack,
       onWork: () => node?.onWork(),
       async lose(key, cause) {

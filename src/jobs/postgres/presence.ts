@@ -91,7 +91,7 @@ export function createPresence(
       events: events?.due(),
       asksSilent,
       asksNodes,
-      room: isOpen ? { ...capacity, memoryBytes: limits.jobBytesMax } : undefined,
+      capacity: isOpen ? { ...capacity, memoryBytes: limits.jobBytesMax } : undefined,
     });
     if (nodes !== undefined) lookOut.nodes = nodes;
     const hasWork = waiting.jobs || waiting.parts;

@@ -14,7 +14,7 @@ export interface PulseOrder {
   readonly asksSilent: boolean;
   readonly asksNodes: boolean;
   /** Free slots and total memory; undefined if the node takes no work. */
-  readonly room: (FreeCapacity & { readonly memoryBytes: number }) | undefined;
+  readonly capacity: (FreeCapacity & { readonly memoryBytes: number }) | undefined;
 }
 
 export interface Pulse {
@@ -55,13 +55,19 @@ export function createPulse(options: PulseOptions): (order: PulseOrder) => Promi
   const { database, schema, node, helper, kinds = () => CLAIMED_KINDS } = options;
   const parameters = Array.from({ length: 11 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT * FROM ${schema}.pulse_1(${parameters})`;
-  return async ({ state, events, asksSilent, asksNodes, room }) => {
+  return async ({ state, events, asksSilent, asksNodes, capacity }) => {
     const stateText = state === undefined ? null : JSON.stringify(state);
     const eventPosition = [events?.horizon ?? null, events?.node ?? null];
     const work =
-      room === undefined || room.lanes.length === 0
+      capacity === undefined || capacity.lanes.length === 0
         ? [null, null, null, null, null]
-        : [kinds(), room.lanes.flatMap(formatLanes), room.freeBytes, room.memoryBytes, helper?.version() ?? null];
+        : [
+            kinds(),
+            capacity.lanes.flatMap(formatLanes),
+            capacity.freeBytes,
+            capacity.memoryBytes,
+            helper?.version() ?? null,
+          ];
     const values = [node, stateText, ...eventPosition, asksSilent, asksNodes, ...work];
     const row = (await database.query<PulseRow>(statement, values))[0]!; // the statement returns exactly one row
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });

@@ -12,7 +12,7 @@ import type { LifeEvent } from '../life-cycle.js';
 import { createLeases } from '../local/leases.js';
 import type { Claim, ClaimOrder, EndedJob, Ending, JobLog, JobQueue, Lease, QueueLimits } from '../queue.js';
 import { createHeartbeats } from './heartbeats.js';
-import { recordOf, type JobChange, type JobDocuments } from './job-documents.js';
+import { parseRecord, type JobChange, type JobDocuments } from './job-documents.js';
 import type { JobRows, ReservedJob, Start } from './job-rows.js';
 import { createNotificationBuffer } from './notification-buffer.js';
 import { createOffers, type Offers } from './offers.js';
@@ -41,7 +41,7 @@ export interface QueueDependencies {
 export interface QueueAttemptsDependencies extends QueueDependencies {
   readonly jobs: JobDocuments;
   /** Returns the progress of an attempt of this node, if known. */
-  readonly progressOf: (lease: Lease) => TaskProgress | undefined;
+  readonly findProgress: (lease: Lease) => TaskProgress | undefined;
   /** Called for news about a job in a response of the database. */
   readonly onNews: (jobId: string) => void;
   /** Called after every change of a job. */
@@ -69,12 +69,12 @@ const EXTERNAL_END_EVENTS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', '
 
 export function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAttempts {
   const { documents, rows, presence, parts, clock, limits, log } = dependencies;
-  const { jobs, progressOf, onNews, onChange, onEnded, isDraining, isClosed } = dependencies;
+  const { jobs, findProgress, onNews, onChange, onEnded, isDraining, isClosed } = dependencies;
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const hearing = createNotificationBuffer();
   const records = createNodeAttemptRecords();
-  const beats = createHeartbeats({ rows, leases, own: records, clock, ...limits, progressOf, onNews });
+  const beats = createHeartbeats({ rows, leases, own: records, clock, ...limits, findProgress, onNews });
 
   function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
     const changed = { identity, life };
@@ -138,7 +138,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
-    if (parts?.isOf(lease)) return parts.complete(lease, ending);
+    if (parts?.hasLease(lease)) return parts.complete(lease, ending);
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
     for (let lost: unknown; ;) {
       const isHeld = leases.isHeld(lease);
@@ -148,7 +148,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: records.of(lease) };
         const moved = isHeld ? await jobs.move(move) : undefined;
         // An earlier try may have succeeded.
-        const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.fateOf(lease);
+        const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.determineOutcome(lease);
         if (fate === 'unknown') throw lost;
         if (typeof fate !== 'object') return refuseStale(lease);
         follow(fate, event);
@@ -182,7 +182,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     },
     takeBack: offers.takeBack,
     claim,
-    heartbeat: (lease) => (parts?.isOf(lease) ? parts.heartbeat(lease) : beats.heartbeat(lease)),
+    heartbeat: (lease) => (parts?.hasLease(lease) ? parts.heartbeat(lease) : beats.heartbeat(lease)),
     complete,
     close: offers.close,
   };
@@ -196,7 +196,7 @@ async function readInput(
   documents: Pick<PostgresDocuments, 'get'>,
 ): Promise<Claim['input']> {
   // The input of the offered job is not replaced before the job has ended.
-  const isItsOwn = recordOf(seen.found)?.sequence === sequence;
+  const isItsOwn = parseRecord(seen.found)?.sequence === sequence;
   const stored = isItsOwn ? input : await documents.get('job-input', jobId);
   // `add` wrote the input and the store checked its seal
   return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);

@@ -6,7 +6,7 @@ import type { StoredInput } from '../retained-parts.js';
 import { createLease, type NewLease } from '../local/leases.js';
 import type { OfferedParts } from '../offered-parts.js';
 import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
-import { recordOf } from './job-documents.js';
+import { parseRecord } from './job-documents.js';
 import { createNotificationBuffer } from './notification-buffer.js';
 import { BEAT_MS_MIN } from './heartbeats.js';
 import type { PartRows, ClaimedParts } from './part-rows.js';
@@ -27,7 +27,7 @@ export interface SharedParts extends OfferedParts {
   /** Takes parts of a job that runs elsewhere, if any have been found. */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
   /** Returns true if a lease is for parts of another node's job. */
-  isOf(lease: Lease): boolean;
+  hasLease(lease: Lease): boolean;
   /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
   /**
@@ -41,7 +41,7 @@ export interface SharedParts extends OfferedParts {
 }
 
 interface ActivePartLease extends NewLease {
-  readonly taken: ClaimedParts;
+  readonly claim: ClaimedParts;
   beatMs: number;
 }
 
@@ -69,7 +69,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   async function readSubmittedJob({ jobId, sequence }: ClaimedParts): Promise<SubmittedJob | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([
-      documents.get('job', jobId).then(recordOf),
+      documents.get('job', jobId).then(parseRecord),
       documents.get('job-input', jobId),
     ]);
     if (record?.sequence !== sequence || stored === undefined) return undefined;
@@ -92,7 +92,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     }
     const activePartLease: ActivePartLease = {
       ...createLease(claimedParts),
-      taken: claimedParts,
+      claim: claimedParts,
       beatMs: clock.monotonicMs(),
     };
     const { lease } = activePartLease;
@@ -123,7 +123,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
 
   async function prolong(activePartLease: ActivePartLease): Promise<boolean> {
     const now = clock.monotonicMs();
-    if (!(await rows.beat(activePartLease.taken, leaseMs))) return lose(activePartLease);
+    if (!(await rows.beat(activePartLease.claim, leaseMs))) return lose(activePartLease);
     activePartLease.beatMs = now;
     return true;
   }
@@ -141,14 +141,14 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     withdraw: ({ jobId }) => rows.withdraw(jobId),
     note: (seen) => void (areWaiting = seen),
     claim,
-    isOf: (lease) => granted.has(lease),
+    hasLease: (lease) => granted.has(lease),
     async heartbeat(lease) {
       const activePartLease = activeLeases.get(lease);
       if (activePartLease === undefined) return false;
       return clock.monotonicMs() - activePartLease.beatMs < BEAT_MS_MIN || prolong(activePartLease);
     },
     async complete(lease, ending) {
-      const claimedParts = activeLeases.get(lease)?.taken;
+      const claimedParts = activeLeases.get(lease)?.claim;
       if (claimedParts === undefined) return false;
       activeLeases.delete(lease);
       if (ending.type === 'succeed' && 'artifact' in ending.result) {
@@ -162,7 +162,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     ask(jobId) {
       hearing.hear(jobId);
       for (const activePartLease of activeLeases.values())
-        if (activePartLease.taken.jobId === jobId) askAgain(activePartLease);
+        if (activePartLease.claim.jobId === jobId) askAgain(activePartLease);
     },
     forget: (jobId) =>
       rows.withdraw(jobId).catch((thrown: unknown) => {

@@ -39,7 +39,7 @@ export interface ExportPartInput {
    */
   readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: EarlierContentFiles }) | undefined;
   /** Memory that receives the part. */
-  readonly room: SharedArrayBuffer;
+  readonly buffer: SharedArrayBuffer;
 }
 
 export interface ExportPart {

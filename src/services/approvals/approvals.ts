@@ -9,7 +9,7 @@ import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/
 import { refuseOutside } from '#store/reach/guarded-store.js';
 import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { applyDecision, stepOf, type ApprovalDecision, type Decider } from './decide.js';
+import { applyDecision, createStep, type ApprovalDecision, type Decider } from './decide.js';
 import { createStoredApprovals } from './stored-approvals.js';
 
 /** Change that may need a second person. */
@@ -51,7 +51,7 @@ export interface Admission {
 /** Gate that holds back changes that need a second person. */
 export interface ApprovalGate {
   /** Returns the rule of an action; undefined if the action requires no approval. */
-  ruleOf(action: ApprovalAction): ApprovalRules[ApprovalAction];
+  getRule(action: ApprovalAction): ApprovalRules[ApprovalAction];
   /**
    * Performs work with a transaction that admits a change. Without an approval, refuses the change and stores a request
    * for it.
@@ -142,7 +142,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           expires_at: formatTimestamp(now() + hours * 3_600_000),
           persons,
           missing: persons - 1,
-          history: [stepOf('requested', authorship, { at: formatTime(), comment: authorship.note })],
+          history: [createStep('requested', authorship, { at: formatTime(), comment: authorship.note })],
         };
         await save(tx, approval);
         return approval;
@@ -166,7 +166,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     async admit(tx, requested) {
       const approval = await readApproval(tx, requested);
       if (approval === undefined) return { approval_id: null, approved_by: [] };
-      const usedStep = stepOf('used', authorship, { at: formatTime(), comment: null });
+      const usedStep = createStep('used', authorship, { at: formatTime(), comment: null });
       await save(tx, { ...approval, state: 'used', history: [...approval.history, usedStep] });
       const approved = approval.history.filter(({ action }) => action === 'approved');
       return { approval_id: approval.approval_id, approved_by: approved.map(({ author }) => author) };
@@ -176,7 +176,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 
   return {
     rules,
-    ruleOf: (action) => rules[action],
+    getRule: (action) => rules[action],
     async guarded(authorship = SYSTEM_AUTHORSHIP, work) {
       try {
         return await work(createAdmission(authorship));

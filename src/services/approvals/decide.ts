@@ -19,7 +19,7 @@ export interface Decider {
 
 export const isOpen = ({ state }: Pick<Approval, 'state'>): boolean => state === 'pending' || state === 'approved';
 
-export function stepOf(
+export function createStep(
   action: ApprovalStep['action'],
   { author, keyId = null }: Authorship,
   details: Pick<ApprovalStep, 'at' | 'comment'>,
@@ -40,7 +40,7 @@ export function applyDecision(approval: Approval, decision: ApprovalDecision, te
   const add = (action: ApprovalStep['action'], change: Partial<Approval> = {}): Approval => ({
     ...approval,
     ...change,
-    history: [...approval.history, stepOf(action, decider.by, { at, comment })],
+    history: [...approval.history, createStep(action, decider.by, { at, comment })],
   });
   const { approval_id, state } = approval;
   if (decision === 'comment') return add('commented');

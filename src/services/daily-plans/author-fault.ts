@@ -10,12 +10,12 @@ const KEY_ID = /^[A-Za-z0-9]{12}$/;
  * lacks a scope of a step. A newer key with the same name is accepted in its place.
  */
 export function findAuthorFault(
-  keys: Pick<Keys, 'scopesOf'>,
+  keys: Pick<Keys, 'findScopes'>,
   { author, key_id: id, plan }: Pick<DayDocument, 'author' | 'key_id' | 'plan'>,
 ): string | undefined {
   if (id === null || !KEY_ID.test(id)) return undefined;
   const remedy = 'Store the schedule again with a valid key, then run the day again.';
-  const scopes = keys.scopesOf(id, author);
+  const scopes = keys.findScopes(id, author);
   if (scopes === undefined)
     return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${remedy}`;
   if (scopes.has('admin')) return undefined;

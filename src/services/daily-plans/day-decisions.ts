@@ -69,7 +69,7 @@ type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reaso
 /** Day after a decision, with its entry for the register and the change that other persons must approve, if any. */
 interface DecidedDay {
   readonly day: DayDocument;
-  readonly judged: JudgementDraft;
+  readonly draft: JudgementDraft;
   readonly requested?: ProposedChange;
 }
 const NO_WAIVER = { index_id: null, check: null, identifier: null, findings: [], approval_id: null, approved_by: [] };
@@ -106,11 +106,11 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
         throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
           state: stored.state,
         });
-      const { day, judged, requested } = decide(stored);
+      const { day, draft, requested } = decide(stored);
       const agreement = await admit(tx, requested);
       await days.changeIn(tx, day);
       const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
-      await judge(tx, { ...judged, ...agreement, findings }, authorship);
+      await judge(tx, { ...draft, ...agreement, findings }, authorship);
       return toDayResponse(day);
     }
   }
@@ -143,7 +143,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       } as const;
       return toDecision(scheduleId, date, authorship, (day) => ({
         day: { ...removeRenewal(day), ...ending, held: [] },
-        judged: { action: 'skip', schedule_id: scheduleId, date, reason },
+        draft: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
     },
     async waive(scheduleId, date, waived, authorship) {
@@ -157,7 +157,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
             waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at: timestamp }],
             next_attempt_at: timestamp,
           },
-          judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
+          draft: { action: 'waive', schedule_id: scheduleId, date, ...waived },
           requested: createWaiverRequest(stored, waived),
         };
       });

@@ -9,7 +9,7 @@ const FIRST_LOOK_MS = 20;
 const LOOK_MS_MAX = 1000;
 
 /** Returns the status of a job once it has ended; undefined if the job is no longer stored. */
-export async function endOf(
+export async function awaitJobEnd(
   jobs: Pick<Jobs, 'get'>,
   jobId: string,
   signal: AbortSignal,

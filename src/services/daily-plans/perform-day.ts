@@ -42,9 +42,9 @@ export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
     if (outcome.state === 'failed')
       return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held: heldIndices };
     if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held: heldIndices };
-    if (plan.on_failure === 'stop' && heldIndices.length > 0) return endOf(heldIndices, keeper.day());
+    if (plan.on_failure === 'stop' && heldIndices.length > 0) return determineRoundEnd(heldIndices, keeper.day());
   }
-  return endOf(listBlockedIndices(keeper.day().steps, { carried, order, date }), keeper.day());
+  return determineRoundEnd(listBlockedIndices(keeper.day().steps, { carried, order, date }), keeper.day());
 }
 
 async function performStep(position: number, spec: Step, terms: PerformTerms): Promise<StepOutcome> {
@@ -104,7 +104,7 @@ function createContext(position: number, spec: Step, terms: PerformTerms): StepC
     waves: order.waves,
     isOpen: (id) =>
       !isBlocked(id) && ![...order.ancestors.get(id)!].some((above) => isBlocked(above) || isStopped(above)),
-    ancestorsOf: (id) => order.ancestors.get(id)!,
+    getAncestors: (id) => order.ancestors.get(id)!,
     item: (key) => keeper.step(position).items.find((item) => item.key === key),
     put: (key, indexId, result) => keeper.putItem(position, createItem(key, indexId, result, timestamp())),
     clear: () => keeper.dropItems(position, ({ index_id: id }) => id !== null),
@@ -156,7 +156,7 @@ const isWaitingItem = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boo
   state === 'waiting' || code === 'STORE_UNAVAILABLE';
 
 /** Returns the end of a round. Items that belong to no index, such as a delivery, also block the day. */
-function endOf(heldIndices: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
+function determineRoundEnd(heldIndices: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
   if (heldIndices.length === 0 && items.length === 0) return { state: 'done', reason: null, held: heldIndices };
   const isWaiting = items.every(isWaitingItem) && items.length > 0;

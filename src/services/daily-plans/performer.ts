@@ -19,7 +19,7 @@ export interface StepContext<S> {
   /** Returns true if an index may be processed: neither it nor an index on which it depends is held back or waiting. */
   isOpen(indexId: string): boolean;
   /** Returns the indices of the plan on which an index depends. */
-  ancestorsOf(indexId: string): ReadonlySet<string>;
+  getAncestors(indexId: string): ReadonlySet<string>;
   item(key: string): StoredItem | undefined;
   put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
   /** Removes the items of all indices from this step. */

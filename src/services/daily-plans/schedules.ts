@@ -103,12 +103,12 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       const findings = await listFindings(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
       // A write without `start` keeps the start of the schedule.
-      const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? readToday(body);
+      const starts_on = body.starts_on ?? (await findPlan(id))?.starts_on ?? readToday(body);
       await family.put(id, { ...body, starts_on }, ifMatch, authorship);
       return get(id);
     },
     async authored(id) {
-      const plan = await planOf(id);
+      const plan = await findPlan(id);
       if (plan === undefined) return undefined;
       const subject = { kind: 'schedule', id } as const;
       const number = await readLastVersion(documents, subject);
@@ -119,7 +119,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
   };
 
   /** Returns the stored plan of a schedule; undefined if it is not stored or is unreadable. */
-  async function planOf(id: string): Promise<ScheduleDocument | undefined> {
+  async function findPlan(id: string): Promise<ScheduleDocument | undefined> {
     const stored = await documents.get('schedule', id);
     return parseStored(stored, ScheduleDocument);
   }

@@ -48,7 +48,11 @@ export interface ActionDeskDependencies {
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
   /** Returns the effects of a security's actions on an ex-date, for every index with a stored run. */
-  readonly effectsOf: (identifier: string, exDate: string, signal: AbortSignal) => Promise<readonly DeskActionEffect[]>;
+  readonly readEffects: (
+    identifier: string,
+    exDate: string,
+    signal: AbortSignal,
+  ) => Promise<readonly DeskActionEffect[]>;
   readonly now: () => number;
 }
 
@@ -57,7 +61,7 @@ const PAST_DAYS = 10;
 const COMING_DAYS = 90;
 
 export function createActionDesk(dependencies: ActionDeskDependencies): ActionDesk {
-  const { documents, markets, calendars, approvals, effectsOf, now } = dependencies;
+  const { documents, markets, calendars, approvals, readEffects, now } = dependencies;
 
   async function describe(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = served;
@@ -114,7 +118,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
     async get(actionId, signal) {
       const { action, served } = find(actionId);
       const deskAction = await describe(action, served, actionId);
-      return { ...deskAction, effects: await effectsOf(deskAction.identifier, deskAction.ex_date, signal) };
+      return { ...deskAction, effects: await readEffects(deskAction.identifier, deskAction.ex_date, signal) };
     },
     async decide(actionId, { decision, sources, comment }, authorship, signal) {
       const { action, served } = find(actionId);
@@ -129,7 +133,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
         key_id: keyId,
         at: formatTimestamp(now()),
       };
-      const needsApproval = approvals.ruleOf('action') !== undefined;
+      const needsApproval = approvals.getRule('action') !== undefined;
       const summary = `${VERBS[decision]} the ${terms.type} of ${terms.identifier} on ${terms.ex_date}.`;
       const requested = {
         action: 'action',
@@ -145,7 +149,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           sources,
           differences: compareSources(terms, sources),
           // Effects are computed only for persons who decide, because each index that holds the security is read.
-          effects: needsApproval ? [...(await effectsOf(terms.identifier, terms.ex_date, signal))] : [],
+          effects: needsApproval ? [...(await readEffects(terms.identifier, terms.ex_date, signal))] : [],
         },
       } as const;
       const noted = { ...authorship, note: comment ?? authorship.note };

@@ -23,7 +23,7 @@ export interface DatasetAuditsDependencies {
    * Returns the panels of a store: the served panels, or panels loaded for this call.
    * @throws Refusal VALIDATION_FAILED if the store is unreadable
    */
-  readonly panelsOf: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
+  readonly readPanels: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
   /** Registers a repaired store, and serves it on request. @returns the store in the form of the API */
   readonly register: (repairedStore: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
@@ -56,12 +56,12 @@ export function createDatasetAudits({
   jobs,
   folders,
   calendarsInUse,
-  panelsOf,
+  readPanels,
   register,
 }: DatasetAuditsDependencies): DatasetAudits {
   return {
     async audit(document, asker) {
-      const market = await panelsOf(document, asker);
+      const market = await readPanels(document, asker);
       const { doubts, total } = await jobs.query('audit-market', { market }, asker.signal);
       return {
         store_id: document.store_id,
@@ -73,7 +73,7 @@ export function createDatasetAudits({
     },
 
     async repair(document, request, asker, authorship) {
-      const market = await panelsOf(document, asker);
+      const market = await readPanels(document, asker);
       const { doubts } = await jobs.query('audit-market', { market }, asker.signal);
       const repairs = listChosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);

@@ -77,7 +77,7 @@ export interface DataVersions {
    */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the version with a content; null if no version has it. */
-  versionOf(datasetId: string, contentHash: string): Promise<number | null>;
+  findVersion(datasetId: string, contentHash: string): Promise<number | null>;
   /** Resolves when pending copies have been made or abandoned. */
   close(): Promise<void>;
 }
@@ -189,7 +189,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       };
       return (await jobs.query('data-difference', input, signal)).bytes;
     },
-    async versionOf(datasetId, contentHash) {
+    async findVersion(datasetId, contentHash) {
       const head = await readHistory(documents, datasetId);
       for (let version = head?.latest ?? 0; version >= getFirst(head); version--)
         if ((await requireVersion(datasetId, version)).content_hash === contentHash) return version;

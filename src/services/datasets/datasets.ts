@@ -33,7 +33,7 @@ import type { ImportedBody } from './import-reading.js';
 import { createDatasetImports } from './imports.js';
 import type { DatasetJobs } from './jobs.js';
 import type { DatasetLoading } from './loading.js';
-import { createPartialDatesOf } from './partial-dates.js';
+import { createPartialDatesReader } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
 import type { StoreFiles } from './store-files.js';
@@ -117,7 +117,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const { documents, jobs, markets, loading, folders } = dependencies;
   const closing = new AbortController();
   const activity = createDatasetActivity(dependencies);
-  const partialDatesOf = createPartialDatesOf(documents);
+  const readPartialDates = createPartialDatesReader(documents);
   const readers = createGate(READERS);
   const uploads = createGate(UPLOADS);
   const shared = { ...dependencies, activity, readers, uploads, closing: closing.signal };
@@ -143,7 +143,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     jobs,
     folders,
     calendarsInUse: dependencies.calendarsInUse,
-    panelsOf: readPanels,
+    readPanels,
     register: imports.register,
   });
 
@@ -215,7 +215,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
           active: served.handle.datasetId,
           status: (await activity.of(served.handle.datasetId)) ?? 'ready',
           end: end === undefined ? null : formatDay(end),
-          partial_dates: await partialDatesOf(served.handle.datasetId),
+          partial_dates: await readPartialDates(served.handle.datasetId),
         };
       }
       const [coming] = activity.reading;

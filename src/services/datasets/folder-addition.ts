@@ -21,7 +21,7 @@ export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
   /** Last stored day. If all bars of the new files are later, only the new files are read. */
   readonly lastDay: Day;
   /** Files that the present version of the store was read from. */
-  readonly known: readonly VersionFile[];
+  readonly knownFiles: readonly VersionFile[];
 }
 
 /** Data in a source that is not yet in the present version of its store. */
@@ -41,7 +41,7 @@ export interface Addition {
 export async function readFolderAddition(
   { folders, timestamp }: { readonly folders: FolderReading; readonly timestamp: () => string },
   source: SourceTerms,
-  { lastDay, known }: AdditionOptions,
+  { lastDay, knownFiles }: AdditionOptions,
   options: MarketTaskOptions,
 ): Promise<ReadRefusal | ({ readonly kind: 'added' } & Addition)> {
   const problems = createProblems();
@@ -50,8 +50,8 @@ export async function readFolderAddition(
   if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
   const unread = selectUnreadFiles(
     files,
-    known,
-    await findVersionFileByBytes(files, known, listedAt),
+    knownFiles,
+    await findVersionFileByBytes(files, knownFiles, listedAt),
     createDerivedTables(source),
   );
   const add = (
@@ -108,6 +108,6 @@ function listInOrder(
   files: TableFiles,
   digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
 ) {
-  const digestOf = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
-  return TABLE_KINDS.flatMap((table) => files[table].flatMap(({ label }) => digestOf.get(label) ?? []));
+  const digestByLabel = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
+  return TABLE_KINDS.flatMap((table) => files[table].flatMap(({ label }) => digestByLabel.get(label) ?? []));
 }

@@ -22,10 +22,10 @@ export const selectGapFindings = ({ findings }: Pick<DatasetDocument, 'findings'
   (findings as DataAudit['partial_dates']).filter(isGap); // GAP_LONG findings about dates are stored in the form of PARTIAL_DATE findings
 
 /** Function that returns the partial dates in the format of health; null if the document of the store is unreadable. */
-export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
+export type PartialDatesReader = (datasetId: string) => Promise<Health['store']['partial_dates']>;
 
 /** Creates a reader that parses the document of a store again only after a change. */
-export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): PartialDatesOf {
+export function createPartialDatesReader(documents: Pick<DocumentStore, 'get'>): PartialDatesReader {
   let cachedDates: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
   return async (datasetId) => {
     const stored = await documents.get('store', datasetId).catch(() => undefined);

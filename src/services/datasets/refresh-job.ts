@@ -117,7 +117,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
         files: loadOutcome.served!.files,
       };
     }
-    const added = await loading.readAddition(source, { lastDay: after, known: servedMarket.files, ...options });
+    const added = await loading.readAddition(source, { lastDay: after, knownFiles: servedMarket.files, ...options });
     if (added.kind === 'refused') throw recordFailure(added.findings, 'source');
     return added;
   }

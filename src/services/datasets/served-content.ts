@@ -65,7 +65,7 @@ export function createReloadFields(
   { summary, hasGrown: isGrown, counts }: ReloadedContent,
   timestamp: string,
 ): Partial<DatasetDocument> {
-  const change = changeOf(before, summary, { isGrown, counts });
+  const change = describeChange(before, summary, { isGrown, counts });
   return {
     ...createLoadedFields(
       { ...summary, warnings: sortFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
@@ -178,7 +178,7 @@ const isWithoutCode =
   ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>
     !otherFindings.some((other) => other.code === code && other.path === path);
 
-function changeOf(
+function describeChange(
   before: DatasetDocument,
   summary: ContentSummary,
   { isGrown, counts: changed }: { readonly isGrown: boolean; readonly counts: ChangeCounts | null },

@@ -34,7 +34,7 @@ export function createStoreContents({
   timestamp,
   isReadOnly,
 }: StoreContentsDependencies): (document: DatasetDocument) => Promise<ServedMarket> {
-  async function copyOf({ kind, ...document }: DatasetDocument): Promise<ServedMarket | undefined> {
+  async function findCopy({ kind, ...document }: DatasetDocument): Promise<ServedMarket | undefined> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     if (isManaged(kind) || contentHash === null) return undefined;
     const copy = await versions.last({ identity: { datasetId, contentHash, adjustment, currency } });
@@ -63,5 +63,5 @@ export function createStoreContents({
   }
 
   return async (document) =>
-    (await activations.shared(document)) ?? (await copyOf(document)) ?? (await readSource(document));
+    (await activations.shared(document)) ?? (await findCopy(document)) ?? (await readSource(document));
 }

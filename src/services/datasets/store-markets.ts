@@ -26,7 +26,7 @@ export interface StoreMarkets {
   /** Releases the content of a removed store. */
   onRemoved(event: CommitEvents['store-removed']): void;
   /** Returns the ids of the cached stores other than the active store, least recently used first. */
-  kept(): readonly string[];
+  listKept(): readonly string[];
 }
 
 export interface StoreMarketsDependencies {
@@ -134,7 +134,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
       if (content !== undefined) keep(content);
     },
     onRemoved: ({ store_id: datasetId }) => release(datasetId),
-    kept: () => [...keptMarkets.keys()],
+    listKept: () => [...keptMarkets.keys()],
   };
 }
 

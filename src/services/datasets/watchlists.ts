@@ -59,7 +59,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
   return {
     get,
     async list(query) {
-      const { shown: watchlists, ...skipped } = await family.page(query, async (id) => (await get(id)).watchlist);
+      const { items: watchlists, ...skipped } = await family.page(query, async (id) => (await get(id)).watchlist);
       return { watchlists, ...skipped };
     },
     async put(id, { name, description, identifiers }, ifMatch, authorship) {

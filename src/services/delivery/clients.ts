@@ -32,7 +32,7 @@ export interface ClientRecord {
   readonly document: ClientDocument;
   readonly version: number | null;
   /** Returns the secret of a target; undefined if none is stored. @throws Refusal DOCUMENT_UNREADABLE */
-  secretOf(target: Target): string | undefined;
+  findSecret(target: Target): string | undefined;
 }
 
 export interface ClientReader {
@@ -63,12 +63,12 @@ export interface ClientFilter {
 export interface ClientsDependencies {
   readonly documents: DocumentStore;
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
-  readonly places: Pick<DeliveryDestinations, 'problemOf'>;
+  readonly destinations: Pick<DeliveryDestinations, 'findProblem'>;
 }
 
 type Secrets = ClientSecrets['secrets'];
 
-export function createClients({ documents, secrets, places }: ClientsDependencies): Clients {
+export function createClients({ documents, secrets, destinations }: ClientsDependencies): Clients {
   const family = openStoredFamily(documents, {
     kind: 'client',
     word: 'client',
@@ -121,7 +121,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       const path = `targets[${t}]`;
       if (body.targets.findIndex(({ name }) => name === target.name) < t)
         reportError('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
-      const problem = places.problemOf(target);
+      const problem = destinations.findProblem(target);
       if (problem !== undefined)
         reportError('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
       if (needsSecret(target) && next[target.name] === undefined)
@@ -142,7 +142,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       if (indexId === undefined) return page;
       const isFor = ({ entitlements }: ClientDocument): boolean =>
         entitlements.some(({ indices }) => indices === null || indices.includes(indexId));
-      return { ...page, shown: page.shown.filter(isFor) };
+      return { ...page, items: page.items.filter(isFor) };
     },
     async put(id, body, ifMatch, authorship) {
       assertOwnClient(body);
@@ -174,7 +174,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         id,
         document,
         version: version === 0 ? null : version,
-        secretOf(target) {
+        findSecret(target) {
           const result = findStoredSecret(storedSecrets, target);
           return result && secrets.open(result.sealed);
         },

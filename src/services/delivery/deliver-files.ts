@@ -52,7 +52,7 @@ export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
 
 export interface DeliverDependencies {
   readonly senders: Senders;
-  readonly places: Pick<DeliveryDestinations, 'problemOf'>;
+  readonly destinations: Pick<DeliveryDestinations, 'findProblem'>;
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   /** Pause in ms between two attempts of a round. */
   readonly pauseMs?: number;
@@ -61,7 +61,7 @@ export interface DeliverDependencies {
 const PAUSE_MS = 1000;
 
 export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFiles {
-  const { senders, places, artifacts, pauseMs = PAUSE_MS } = dependencies;
+  const { senders, destinations, artifacts, pauseMs = PAUSE_MS } = dependencies;
 
   return async (terms) => {
     const { target, record, signal, timestamp } = terms;
@@ -136,7 +136,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       },
     };
     try {
-      const problem = places.problemOf(target);
+      const problem = destinations.findProblem(target);
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
       // The sender matches the type of the target; TypeScript does not infer this through the union.
       await (senders[target.type] as Sender<never>)({ ...job, secret: findSecret(client, target) } as never);
@@ -173,7 +173,7 @@ async function failFiles(
 
 function findSecret(client: ClientRecord, target: Target): string | undefined {
   try {
-    return client.secretOf(target);
+    return client.findSecret(target);
   } catch (thrown) {
     if (thrown instanceof Refusal) throw new DeliveryFault(thrown.message, { isFinal: true, cause: thrown });
     throw thrown;

@@ -17,7 +17,7 @@ export interface DeliveryDestinationOptions {
   readonly hosts: readonly string[];
   /** Permitted buckets: `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
   readonly buckets: readonly string[];
-  readonly callbacks: Pick<CallbackDestinations, 'problemOf'>;
+  readonly callbacks: Pick<CallbackDestinations, 'findProblem'>;
   /** True if a mail server is configured. */
   readonly hasMail: boolean;
   /** Domains that may receive mail. */
@@ -29,9 +29,9 @@ export interface DeliveryDestinationOptions {
 /** Destinations to which the operator permits deliveries. */
 export interface DeliveryDestinations {
   /** Returns the reason why deliveries to a target are not permitted; undefined if they are permitted. */
-  problemOf(target: Target): string | undefined;
+  findProblem(target: Target): string | undefined;
   /** Returns the access to the bucket of a target. @param secret secret of the client's key */
-  accessOf(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
+  createAccess(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
   /** Ensures that a folder, after links are followed, is in a folder that the operator allows. @throws DeliveryFault */
   assertFolder(path: string): Promise<void>;
 }
@@ -79,16 +79,16 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
   }
 
   return {
-    problemOf(target) {
+    findProblem(target) {
       if (target.type === 'sftp') return findHostProblem(target.url);
-      if (target.type === 'callback') return callbacks.problemOf(target.url)?.reason;
+      if (target.type === 'callback') return callbacks.findProblem(target.url)?.reason;
       if (target.type === 'bucket') return findBucketProblem(target);
       if (target.type === 'mail') return findMailProblem(target);
       return isBelow(fileURLToPath(target.url), roots)
         ? undefined
         : 'The folder is in none of those the operator allows (--delivery-roots, DIVISOR_DELIVERY_ROOTS).';
     },
-    accessOf(target, secret) {
+    createAccess(target, secret) {
       const { hostname: bucket, pathname } = new URL(target.url);
       const service = bucketService(target.region);
       const keys =

@@ -11,15 +11,15 @@ import { sendOverSftp } from './targets/sftp.js';
 export type Senders = { readonly [T in TargetType]: Sender<T> };
 
 export interface SenderDependencies {
-  readonly places: DeliveryDestinations;
+  readonly destinations: DeliveryDestinations;
   readonly post: SignedPostSender;
   readonly mailServer: MailServer | undefined;
 }
 
 /** Creates the sender of each kind of target. */
-export const createSenders = ({ places, post, mailServer }: SenderDependencies): Senders => ({
-  folder: createFolderSender(places),
-  bucket: createBucketSender(places),
+export const createSenders = ({ destinations, post, mailServer }: SenderDependencies): Senders => ({
+  folder: createFolderSender(destinations),
+  bucket: createBucketSender(destinations),
   sftp: sendOverSftp,
   callback: createCallbackSender(post),
   mail: createMailSender(mailServer),

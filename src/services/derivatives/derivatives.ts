@@ -50,7 +50,7 @@ export interface DerivativesDependencies {
    */
   readonly announcedDividends: (indexId: string) => Promise<AnnouncedDividends>;
   /** Returns the levels of an index. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
-  readonly levelsOf: (indexId: string) => Promise<IndexLevels>;
+  readonly readLevels: (indexId: string) => Promise<IndexLevels>;
   readonly calendars: Pick<Calendars, 'get'>;
 }
 
@@ -68,9 +68,9 @@ interface Spot {
 }
 
 /** Creates the pricing of derivatives on index levels: arithmetic on a few numbers, answered synchronously. */
-export function createDerivatives({ levelsOf, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
+export function createDerivatives({ readLevels, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
   async function readSpot(indexId: string, asOf: string | null | undefined): Promise<Spot> {
-    return findSpot(await levelsOf(indexId), indexId, asOf);
+    return findSpot(await readLevels(indexId), indexId, asOf);
   }
 
   async function resolveSpot(request: {

@@ -30,7 +30,7 @@ export interface Closures {
   /** Returns the recorded changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(code: string): Promise<StoredClosures>;
   /** Lists the effects of changes without storing the changes. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED */
-  effectOf(code: string, document: ClosuresDocument): Promise<ClosureEffect>;
+  computeEffect(code: string, document: ClosuresDocument): Promise<ClosureEffect>;
   /** Replaces the changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED, PRECONDITION_FAILED */
   put(
     code: string,
@@ -128,7 +128,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   return {
     list,
     get,
-    async effectOf(code, document) {
+    async computeEffect(code, document) {
       const calendar = requireCalendar(code);
       const { changes } = sortChanges(document, calendar);
       const { code: name } = calendar;

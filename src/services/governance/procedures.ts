@@ -68,8 +68,8 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     get,
     page: readPage,
     async of(indexId) {
-      const { shown } = await readPage({});
-      return shown.filter(({ indices }) => indices === null || indices.includes(indexId));
+      const { items } = await readPage({});
+      return items.filter(({ indices }) => indices === null || indices.includes(indexId));
     },
     async put(id, body, ifMatch, authorship) {
       const findings = await validateBody(body);

@@ -42,8 +42,8 @@ export interface StatementsDependencies {
   readonly procedures: Pick<Procedures, 'of'>;
   readonly markets: Pick<Markets, 'served'>;
   readonly calendars: Calendars;
-  readonly approvals: Pick<ApprovalGate, 'ruleOf'>;
-  readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule & { readonly frequency: string }>;
+  readonly approvals: Pick<ApprovalGate, 'getRule'>;
+  readonly computeSchedule: (document: IndexDocument) => Promise<IndexSchedule & { readonly frequency: string }>;
   readonly timestamp: () => string;
 }
 
@@ -52,7 +52,7 @@ const LISTED = 50;
 const REVIEWS = 4;
 
 export function createStatements(dependencies: StatementsDependencies): Statements {
-  const { documents, versions, publications, procedures, markets, calendars, approvals, scheduleOf, timestamp } =
+  const { documents, versions, publications, procedures, markets, calendars, approvals, computeSchedule, timestamp } =
     dependencies;
 
   async function listChanges(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
@@ -95,7 +95,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   }
 
   async function describeReview(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
-    const schedule = await scheduleOf(document);
+    const schedule = await computeSchedule(document);
     const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS });
     return { frequency: schedule.frequency, upcoming: upcoming.map(({ date }) => formatDay(date)) };
   }
@@ -122,7 +122,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         },
         discretion: {
           approvals: ACTIONS.flatMap((action) => {
-            const rule = approvals.ruleOf(action);
+            const rule = approvals.getRule(action);
             return rule === undefined ? [] : [{ action, persons: rule.persons }];
           }),
           judgements: [...(await listDecisions(documents, document, LISTED))],

@@ -12,7 +12,7 @@ export const DEFAULT_CALENDAR = 'XNYS';
 export interface CalendarsDependencies {
   readonly calendars: Calendars;
   /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly scheduleOf: (indexId: string) => Promise<StoredSchedule>;
+  readonly readSchedule: (indexId: string) => Promise<StoredSchedule>;
   /** Returns the current day in UTC. */
   readonly today: () => Day;
 }
@@ -27,11 +27,11 @@ export interface CalendarViews {
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
-export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsDependencies): CalendarViews {
+export function createCalendarViews({ calendars, readSchedule, today }: CalendarsDependencies): CalendarViews {
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
   async function findFirstAfter(indexId: string, asOf: Day): Promise<string | null> {
-    const schedule = await scheduleOf(indexId).catch(toMissing);
+    const schedule = await readSchedule(indexId).catch(toMissing);
     const [next] = schedule === null ? [] : selectScheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
   }
@@ -42,7 +42,7 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
     comingRebalance: (indexId, after) => findFirstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
     async schedule(indexId, query) {
       const asOf = toOfDay(query) ?? today();
-      const schedule = await scheduleOf(indexId);
+      const schedule = await readSchedule(indexId);
       const { recent, upcoming, lookaheadEnd } = selectScheduleAround({ schedule, asOf, limit: query.limit });
       const hasLag = schedule.cadences.some(({ rebalance }) => isNoticed(rebalance));
       return {

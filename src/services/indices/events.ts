@@ -25,7 +25,7 @@ export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;
   readonly calendars: Calendars;
   /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
-  readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>;
+  readonly computeSchedule: (document: IndexDocument) => Promise<IndexSchedule>;
   /** Returns the current day in UTC. */
   readonly today: () => Day;
 }
@@ -48,7 +48,7 @@ const INDICES_PER_TURN = 32;
 
 const KINDS = Object.keys(EVENT_KINDS);
 
-export function createEvents({ documents, calendars, scheduleOf, today }: EventsDependencies): Events {
+export function createEvents({ documents, calendars, computeSchedule, today }: EventsDependencies): Events {
   async function readIndices(ids: readonly string[]): Promise<Listing<IndexDocument>> {
     if (ids.length === 0) return documents.list('index', readIndex);
     const indexDocuments = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
@@ -57,7 +57,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
 
   /** Null if the underlying index of an overlay was deleted. */
   const readSchedule = (stored: IndexDocument): Promise<IndexSchedule | null> =>
-    scheduleOf(stored).catch((thrown: unknown) => {
+    computeSchedule(stored).catch((thrown: unknown) => {
       if (thrown instanceof Refusal) return null;
       throw thrown;
     });

@@ -76,11 +76,11 @@ export interface IndexQuestionsDependencies extends QuestionDefinitionsDependenc
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
   /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly scheduleOf: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>;
+  readonly computeSchedule: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>;
 }
 
 export function createIndexQuestions(dependencies: IndexQuestionsDependencies): IndexQuestions {
-  const { documents, jobs, markets, dataVersions, scheduleOf } = dependencies;
+  const { documents, jobs, markets, dataVersions, computeSchedule } = dependencies;
   const definitions = createQuestionDefinitions(dependencies);
   const { reached, checked, onMarket, onStore, onRun } = definitions;
   const explain = (definition: ExplainedDefinition, question: ExplainedQuestion, signal: AbortSignal): Json =>
@@ -135,7 +135,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       const { value, findings } = checkShape(WhatIfQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
       const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
-      return onStore(base as RequestBody, () => changeOf(base as RequestBody, value, signal));
+      return onStore(base as RequestBody, () => computeWhatIf(base as RequestBody, value, signal));
     },
     async explain({ indexId, identifier, asOf, runId }, signal) {
       const question = { indexId, identifier, asOf };
@@ -152,7 +152,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
         await checked(document);
         await onMarket(document, market);
         const version = (await readHead(documents, { kind: 'index', id: indexId }))?.latest ?? null;
-        const { called } = await scheduleOf(document);
+        const { called } = await computeSchedule(document);
         const question = { market: handle, ...(await reached(document)), indexId, version, called, ...packRequest };
         const { bytes } = await jobs.query('rebalancePack', question, signal);
         return bytes;
@@ -172,7 +172,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
     },
   };
 
-  async function changeOf(base: RequestBody, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
+  async function computeWhatIf(base: RequestBody, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
     const before = (await checked(base)).document;
     assertDecides(before);
     const after = await checked((value.changed ?? mergePatch(before, value.patch)) as RequestBody);

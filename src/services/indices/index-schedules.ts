@@ -12,9 +12,9 @@ import type { Cadence, TriggeredRebalance, IndexSchedule } from '#domain/schedul
 export interface IndexSchedulesDependencies {
   readonly calendars: Calendars;
   /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly indexOf: (indexId: string) => Promise<IndexDocument>;
+  readonly readIndex: (indexId: string) => Promise<IndexDocument>;
   /** Returns the latest run of an index; undefined if the index was never run. */
-  readonly runOf: (indexId: string) => Promise<RunDocument | undefined>;
+  readonly findIndexRun: (indexId: string) => Promise<RunDocument | undefined>;
 }
 
 /** Schedule of an index, with the members of the schedule view. */
@@ -27,7 +27,7 @@ export interface StoredSchedule extends IndexSchedule {
  * underlying indices, and a blend both. Each schedule includes the rebalances that breaches triggered in the latest
  * runs.
  */
-export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedulesDependencies) {
+export function createIndexSchedules({ calendars, readIndex, findIndexRun }: IndexSchedulesDependencies) {
   const createCadence = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
     const calendar = calendars.get(document.calendar);
     if (calendar === undefined)
@@ -65,7 +65,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
   async function readCalledRebalances(document: IndexDocument, topId: string): Promise<readonly TriggeredRebalance[]> {
     const rule = findBreachRule(document.pipeline?.treatment);
     if (rule === null) return [];
-    const run = (await runOf(document.id)) ?? (await runOf(topId));
+    const run = (await findIndexRun(document.id)) ?? (await findIndexRun(topId));
     return (run?.called ?? []).map(({ decision, effective }) => ({
       decision: parseValidDay(decision),
       effective: parseValidDay(effective),
@@ -89,7 +89,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
         return;
       }
       if (index.overlay.type === 'blend') cadences.push(createCadence(index, index.overlay.rebalance));
-      for (const id of listSources(index)) await visit(await indexOf(id));
+      for (const id of listSources(index)) await visit(await readIndex(id));
     }
     await visit(document);
     if (cadences.length === 0) cadences.push(createCadence(document, document.rebalance));

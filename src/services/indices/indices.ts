@@ -17,7 +17,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { lookAheadOf, findUnknownModels } from '../stored/used-models.js';
+import { findLookAhead, findUnknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -114,7 +114,7 @@ export function createIndices({
     const unknown =
       document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknown.length > 0) return { document: undefined, findings: sortFindings([...findings, ...unknown]) };
-    const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
+    const foreseen = document === undefined ? [] : await findLookAhead(reader, document, { calendars, market });
     const missingInputs = await findMissingInputs(parts?.filled, reader, { findings, market });
     const reportedFindings = sortFindings([...findings, ...missingInputs, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)

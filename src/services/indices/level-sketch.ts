@@ -33,6 +33,10 @@ export function limitHistory(
 
 /** Converts a computed sketch of an index to the response. */
 export function formatSketch(name: string, { dates, levels, volatilities, exposures }: ComputedSketch): LevelSketch {
-  const seriesOf = (data: readonly (number | null)[]) => ({ index: [...dates], data: [...data], name });
-  return { level: seriesOf(levels), volatility: seriesOf(volatilities), exposure: exposures && seriesOf(exposures) };
+  const createSeries = (data: readonly (number | null)[]) => ({ index: [...dates], data: [...data], name });
+  return {
+    level: createSeries(levels),
+    volatility: createSeries(volatilities),
+    exposure: exposures && createSeries(exposures),
+  };
 }

@@ -49,7 +49,7 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
       const { documents: indices } = await documents.list('index', readIndex);
       const listUsers = (id: string) =>
         indices.filter(({ plugins = {} }) => Object.values(plugins).some(({ plugin }) => plugin === id));
-      const { shown: plugins, ...skipped } = await family.page(query, async (id) => ({
+      const { items: plugins, ...skipped } = await family.page(query, async (id) => ({
         ...(await get(id)).plugin,
         used_by: listUsers(id).map((index) => index.id),
       }));

@@ -41,14 +41,14 @@ interface CheckedDocument {
 
 /** Source of the store of a run. */
 interface RunStore {
-  storeOf(run: RunDocument): Promise<string | undefined>;
+  findStore(run: RunDocument): Promise<string | undefined>;
 }
 
 export interface QuestionDefinitionsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
   readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
-  readonly states: Pick<RunStore, 'storeOf'>;
+  readonly states: Pick<RunStore, 'findStore'>;
   readonly calendars: Calendars;
 }
 
@@ -117,7 +117,7 @@ export function createQuestionDefinitions({
     id: string,
     work: (definition: QuestionDefinition) => Promise<T>,
   ): Promise<T> {
-    const storeId = await states.storeOf(await requireRun(documents, { subject, id }));
+    const storeId = await states.findStore(await requireRun(documents, { subject, id }));
     return stores.within(storeId, async () => work(await loadRunDefinition(subject, id)));
   }
 

@@ -23,7 +23,7 @@ export interface SharingClient {
 /** Ownership of documents, and the clients that may read them. */
 export interface Access {
   /** Returns the resources that a client may access; undefined if it may access all resources. */
-  reachOf(client: SharingClient): Promise<Reach | undefined>;
+  findReach(client: SharingClient): Promise<Reach | undefined>;
   /** Returns owner and readers of a document. @throws the refusal of the family for a document that does not exist */
   read(subject: Subject): Promise<DocumentAccess>;
   /** Grants other clients read access to a document of the author. @throws the refusals of `read`, FORBIDDEN_ID */
@@ -80,7 +80,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   }
 
   return {
-    async reachOf({ keyId, name, prefixes, isSubject }) {
+    async findReach({ keyId, name, prefixes, isSubject }) {
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
       const isOwnShare = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));

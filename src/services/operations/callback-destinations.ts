@@ -13,7 +13,7 @@ export interface CallbackDestinationOptions {
 /** Permitted destinations of messages. */
 export interface CallbackDestinations {
   /** Returns the reason why callbacks to a URL are not permitted; undefined if they are permitted. */
-  problemOf(url: string): AddressProblem | undefined;
+  findProblem(url: string): AddressProblem | undefined;
   /** Returns true if connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
 }
@@ -34,7 +34,7 @@ export function createCallbackDestinations({
 
   return {
     isAddressAllowed,
-    problemOf(text) {
+    findProblem(text) {
       const url = URL.parse(text);
       if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
         return createProblem('The callback must be an http or https URL.');

@@ -40,7 +40,7 @@ export interface Deliveries {
 
 export interface DeliveriesDependencies {
   readonly documents: DocumentStore;
-  readonly places: CallbackDestinations;
+  readonly destinations: CallbackDestinations;
   readonly send: SendDelivery;
   readonly clock: Clock;
   readonly log: JobLog;
@@ -57,7 +57,7 @@ const PAUSE_MS_MAX = 3_600_000;
 const CLAIM_MS = 60_000;
 
 export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
-  const { documents, places, send, clock, log, isShared = false } = dependencies;
+  const { documents, destinations, send, clock, log, isShared = false } = dependencies;
   /** Deliveries that wait for their time, with the function that cancels the wait. */
   const waiting = new Map<string, () => void>();
   /** Due deliveries, oldest first. */
@@ -125,7 +125,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     const delivery = readStored(stored, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
     // The operator may have removed the host from the list in the meantime.
-    const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
+    const failure = destinations.findProblem(delivery.url) ?? (await send(delivery, closing.signal));
     if (failure !== undefined && closing.signal.aborted) return; // the receiver had no time to answer
     const after = createOutcome(delivery, failure, clock.now());
     await documents.transaction((tx) => record(tx, delivery, after), { reserve: true });
@@ -136,7 +136,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
 
   return {
     assertAccepted(url) {
-      const problem = places.problemOf(url);
+      const problem = destinations.findProblem(url);
       if (problem !== undefined) throw refuseDestination(url, problem.reason);
       const count = waiting.size + due.size + sending.size;
       if (count >= LIMITS.MAX_WAITING_CALLBACKS)

@@ -73,13 +73,13 @@ export async function createEndedSessions({
       const nowMs = now();
       persons.set(id, addEnded(persons.get(id) ?? NO_SESSIONS, session, nowMs));
       if (isReadOnly) return;
-      const past = [...persons].filter(([, person]) => endOf(person) <= nowMs).slice(0, FORGOTTEN_MAX);
+      const past = [...persons].filter(([, person]) => computeRetentionEnd(person) <= nowMs).slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
         const personSessions = parsePerson(await tx.get('ended-sessions', id)) ?? NO_SESSIONS;
         await tx.put('ended-sessions', id, addEnded(personSessions, session, nowMs));
         for (const [old] of past) {
           const person = parsePerson(await tx.get('ended-sessions', old));
-          if (person !== undefined && endOf(person) <= nowMs) await tx.delete('ended-sessions', old);
+          if (person !== undefined && computeRetentionEnd(person) <= nowMs) await tx.delete('ended-sessions', old);
         }
         tx.publish({ type: 'session-ended', person_id: id });
       });
@@ -102,5 +102,5 @@ function addEnded(person: PersonSessions, { id, ends }: EndingSession, now: numb
 }
 
 /** Returns the time from which nothing about a person needs to be stored. */
-const endOf = ({ sessions, all_until: until }: PersonSessions): number =>
+const computeRetentionEnd = ({ sessions, all_until: until }: PersonSessions): number =>
   Math.max(until, ...sessions.map(({ ends }) => ends));

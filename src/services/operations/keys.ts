@@ -68,7 +68,7 @@ export interface Keys {
    * Returns the scopes of an accepted key, or of the accepted key with the same name that replaced it; undefined if
    * neither is accepted.
    */
-  scopesOf(id: string, name: string): ReadonlySet<Scope> | undefined;
+  findScopes(id: string, name: string): ReadonlySet<Scope> | undefined;
   /** Creates a key. @throws Refusal VALIDATION_FAILED if another accepted key has the name */
   create(key: NewKey): Promise<IssuedKey>;
   /**
@@ -153,7 +153,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       uses.note(id);
       return holder.principal;
     },
-    scopesOf(id, name) {
+    findScopes(id, name) {
       const ownHolder = holders.get(id);
       const isAccepted = ownHolder !== undefined && isLive(ownHolder.record, now());
       const holder = isAccepted
@@ -189,7 +189,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     },
     list: () =>
       [...holders.values()]
-        .map(({ record }) => ({ ...record, last_used: uses.lastOf(record.id) }))
+        .map(({ record }) => ({ ...record, last_used: uses.findLastUse(record.id) }))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     async revoke(id) {
       const record = requireStored(id);
@@ -279,7 +279,7 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
       const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(nowMs) }));
       write.catch(() => {}); // The next use is written again; a full disk must not refuse a reader.
     },
-    lastOf(id: string): string | null {
+    findLastUse(id: string): string | null {
       const usedAtMs = uses.get(id);
       return usedAtMs === undefined ? null : formatTimestamp(usedAtMs);
     },

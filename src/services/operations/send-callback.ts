@@ -9,7 +9,7 @@ import type { CallbackDestinations } from './callback-destinations.js';
 import type { Failure, SendDelivery } from './deliveries.js';
 
 export interface SendOptions {
-  readonly places: Pick<CallbackDestinations, 'isAddressAllowed'>;
+  readonly destinations: Pick<CallbackDestinations, 'isAddressAllowed'>;
   /** Secrets in the form `whsec_` and base64; a message is signed with each secret. */
   readonly secrets: readonly string[];
   /** Returns the current time in milliseconds since 1970. */
@@ -43,11 +43,11 @@ export const createSend =
  * not read, and the connection uses an address that was checked after its look-up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
-export function createPost({ places, secrets, now, userAgent }: SendOptions): SignedPostSender {
+export function createPost({ destinations, secrets, now, userAgent }: SendOptions): SignedPostSender {
   const lookUpChecked: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
-      const allowed = addresses.filter(({ address }) => places.isAddressAllowed(address));
+      const allowed = addresses.filter(({ address }) => destinations.isAddressAllowed(address));
       const [first] = allowed;
       if (first === undefined) return done(new Error('the host has no address that callbacks may go to'), '');
       return options.all === true ? done(null, allowed) : done(null, first.address, first.family);

@@ -53,7 +53,7 @@ export interface OptimisationPlans {
    * Returns the stored risk models that requests and their documents use.
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
    */
-  modelsOf(
+  readModels(
     requests: readonly OptimisationRequest[],
     reached: Readonly<Record<string, IndexDocument>>,
   ): Promise<{ readonly models?: PlannedModels }>;
@@ -112,7 +112,7 @@ export function createOptimisationPlans({
         ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
-    async modelsOf(requests, reached) {
+    async readModels(requests, reached) {
       const modelPlan = await planModels(documents, reached);
       const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (modelIds.size === 0) return modelPlan;

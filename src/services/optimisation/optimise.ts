@@ -108,7 +108,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   ): Promise<JobStatus> {
     const { market, reached } = await plans.prepare(target, request);
     plans.assertRows(set, market);
-    const models = await plans.modelsOf([request], reached);
+    const models = await plans.readModels([request], reached);
     const runId = createOptimisationId(now());
     return jobs.submit({
       kind,

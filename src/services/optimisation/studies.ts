@@ -71,7 +71,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       plans.assertRows(set, market);
       sets[id] = set.constraints;
     }
-    const { models = {} } = await plans.modelsOf(requests, reached);
+    const { models = {} } = await plans.readModels(requests, reached);
     const studyId = requestedId ?? prefixName(createOptimisationId(now()));
     const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
     return jobs.submit({

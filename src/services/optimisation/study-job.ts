@@ -61,8 +61,8 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
 
   const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
     count: payload.requests.length,
-    entryOf: (position, attempt) => computeEntry(position, payload, attempt),
-    filesOf: ({ document }) => (document === null ? [] : [document.artifact]),
+    computeEntry: (position, attempt) => computeEntry(position, payload, attempt),
+    listFiles: ({ document }) => (document === null ? [] : [document.artifact]),
   });
 
   return createJobKind(
@@ -83,7 +83,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       };
     },
     async (payload, some, attempt) => ({
-      result: await parts.outputOf(createOrder(payload), some, { attempt, share: 1 }),
+      result: await parts.readOutput(createOrder(payload), some, { attempt, share: 1 }),
     }),
   );
 }

@@ -10,7 +10,7 @@ const NAMED_DATES_MAX = 100;
 interface ComparedCloses {
   readonly closes: Closes;
   /** Valid entry of each published date: its last entry. */
-  readonly standing: ReadonlyMap<string, PublicationEntry>;
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
 }
 
 /**
@@ -47,10 +47,10 @@ function assertStanding(
  * log would have a jump that no index had.
  */
 function assertContinues(disagreements: readonly Disagreement[], compared: ComparedCloses): void {
-  const { closes, standing } = compared;
+  const { closes, entriesInForce } = compared;
   const begin = closes.dates[0]!; // a run has at least one close
-  const dates = [...standing.keys()].filter((date) => date < begin).toSorted();
-  const isApart = dates.length === standing.size;
+  const dates = [...entriesInForce.keys()].filter((date) => date < begin).toSorted();
+  const isApart = dates.length === entriesInForce.size;
   if (dates.length === 0 || (disagreements.length === 0 && !isApart)) return;
   const message = `The run begins on ${begin}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
   throw refuseRestatement(message, { dates, disagreements }, compared);
@@ -61,9 +61,9 @@ function assertContinues(disagreements: readonly Disagreement[], compared: Compa
  * run, and the log would have a jump that no index had.
  */
 function assertContinued(disagreements: readonly Disagreement[], compared: ComparedCloses): void {
-  const { closes, standing } = compared;
+  const { closes, entriesInForce } = compared;
   const end = closes.dates.at(-1)!; // a run has at least one close
-  const dates = [...standing.keys()].filter((date) => date > end).toSorted();
+  const dates = [...entriesInForce.keys()].filter((date) => date > end).toSorted();
   if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
   const last = dates.at(-1)!;
   const message = `The closes end on ${end}, the published log on ${last}: the ${dates.length} after them do not continue them. Restate with a run through ${last}.`;
@@ -80,11 +80,11 @@ interface RefusedDates {
 function refuseRestatement(
   message: string,
   { dates, disagreements }: RefusedDates,
-  { closes, standing }: ComparedCloses,
+  { closes, entriesInForce }: ComparedCloses,
 ): Refusal {
   return new Refusal('RESTATEMENT', message, {
     dates: dates.slice(0, NAMED_DATES_MAX),
     total: dates.length,
-    ...measureDisagreements(disagreements, closes, standing),
+    ...measureDisagreements(disagreements, closes, entriesInForce),
   });
 }

@@ -45,7 +45,7 @@ export interface BundlesDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
   readonly publications: Pick<Publications, 'entries' | 'keys'>;
   readonly signingKeys: Pick<SigningKeys, 'current'>;
   readonly timestamp: () => string;
@@ -109,7 +109,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
       await assertReadable(indexId, Object.keys(plan.documents));
       await states.requireMarket(run);
-      const input = await stores.within(await states.storeOf(run), async () => {
+      const input = await stores.within(await states.findStore(run), async () => {
         const { served, version } = await readMarket(run);
         assertSize(indexId, served.market);
         return {

@@ -8,7 +8,7 @@ import type { RunStates } from '../runs/run-states.js';
 
 interface CurrentRunTerms {
   readonly documents: Pick<DocumentReader, 'get'>;
-  readonly states: Pick<RunStates, 'staleOf'>;
+  readonly states: Pick<RunStates, 'findStaleState'>;
 }
 
 /**
@@ -29,5 +29,5 @@ async function listReasonsAgainst(states: CurrentRunTerms['states'], run: RunDoc
   if (run.as_known_on !== undefined) return [`It was made on version ${run.as_known_on} of the data, as asked for.`];
   if ((run.request as { readonly as_known?: unknown }).as_known !== undefined)
     return ['Its decisions were made on what was known at their dates.'];
-  return (await states.staleOf(run))?.reasons ?? [];
+  return (await states.findStaleState(run))?.reasons ?? [];
 }

@@ -41,10 +41,13 @@ const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as con
 /**
  * Returns the dates, ascending, on which a run and the published entries in force are not bit-identical, within the
  * range that both cover.
- * @param standing entries by date
+ * @param entriesInForce entries by date
  */
-export function findDisagreements(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
-  const published = [...standing.keys()].toSorted();
+export function findDisagreements(
+  closes: Closes,
+  entriesInForce: ReadonlyMap<string, PublicationEntry>,
+): Disagreement[] {
+  const published = [...entriesInForce.keys()].toSorted();
   const [first, last] = [closes.dates[0], closes.dates.at(-1)];
   if (first === undefined || last === undefined || published.length === 0) return [];
   const from = first > published[0]! ? first : published[0]!;
@@ -55,7 +58,7 @@ export function findDisagreements(closes: Closes, standing: ReadonlyMap<string, 
     .toSorted()
     .flatMap((date) => {
       const position = positions.get(date) ?? null;
-      const entry = standing.get(date);
+      const entry = entriesInForce.get(date);
       const isSame =
         position !== null &&
         entry !== undefined &&
@@ -68,14 +71,14 @@ export function findDisagreements(closes: Closes, standing: ReadonlyMap<string, 
 export function measureDisagreements(
   disagreements: readonly Disagreement[],
   closes: Closes,
-  standing: ReadonlyMap<string, PublicationEntry>,
+  entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): DisagreementSizes {
   let levelsChanged = 0;
   let largest: LevelChange | null = null;
   for (const { date, position } of disagreements) {
     const changes = listLevelChanges(
       date,
-      standing.get(date),
+      entriesInForce.get(date),
       position === null ? undefined : closeAt(closes, position),
     );
     if (changes.some(isBeyondRounding)) levelsChanged++;
@@ -99,8 +102,11 @@ const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
 export const listChangesOn = (
   date: string,
   position: number,
-  { closes, standing }: { readonly closes: Closes; readonly standing: ReadonlyMap<string, PublicationEntry> },
-): readonly LevelChange[] => listLevelChanges(date, standing.get(date), closeAt(closes, position));
+  {
+    closes,
+    entriesInForce,
+  }: { readonly closes: Closes; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
+): readonly LevelChange[] => listLevelChanges(date, entriesInForce.get(date), closeAt(closes, position));
 
 type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
 

@@ -13,7 +13,7 @@ import { listChangesOn, measureDisagreements, type Closes, type Disagreement } f
 export interface DifferingCloses {
   readonly closes: Closes;
   /** Entries in force by date. */
-  readonly standing: ReadonlyMap<string, PublicationEntry>;
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
 }
 
@@ -67,7 +67,7 @@ export type NewError = Omit<PublishedError, 'seq'>;
 
 interface TreatedErrors extends Omit<DifferingCloses, 'disagreements'> {
   /** All disagreements, restated or not. */
-  readonly found: readonly Disagreement[];
+  readonly disagreements: readonly Disagreement[];
   readonly treatment: ErrorTreatment | undefined;
   readonly request: PublishRequest;
 }
@@ -82,7 +82,7 @@ interface RegisterTerms {
 
 /** Returns the entry of the register for a publication; null if the run agrees with the published entries. */
 export function createError(
-  { found, treatment, request, ...pair }: TreatedErrors,
+  { disagreements: found, treatment, request, ...pair }: TreatedErrors,
   terms: RegisterTerms,
 ): NewError | null {
   if (found.length === 0) return null;
@@ -92,10 +92,11 @@ export function createError(
   const decision = treatment?.decided.decision ?? 'restated';
   const reason = treatment?.decided.reason ?? request.reason!;
   const [first, last] = [found[0]!.date, found.at(-1)!.date];
-  const { largest } = measureDisagreements(found, pair.closes, pair.standing);
+  const { largest } = measureDisagreements(found, pair.closes, pair.entriesInForce);
   // A policy restates closes from the first material difference on; earlier closes keep their entries.
   const disagreements = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
-  const same = disagreements.length - measureDisagreements(disagreements, pair.closes, pair.standing).levels_changed;
+  const same =
+    disagreements.length - measureDisagreements(disagreements, pair.closes, pair.entriesInForce).levels_changed;
   const span = { first: disagreements[0]!.date, last: disagreements.at(-1)!.date };
   return {
     index_id: indexId,
@@ -122,9 +123,9 @@ const ABSENT = { price: null, total: null, net: null, composition_hash: null };
 /**
  * Returns a digest of the differing figures, which is independent of the run that produced them and of later closes.
  */
-function computeDigest({ disagreements, closes, standing }: DifferingCloses): string {
+function computeDigest({ disagreements, closes, entriesInForce }: DifferingCloses): string {
   const pairs = disagreements.map(({ date, position }) => {
-    const { price, total, net, composition_hash } = standing.get(date) ?? ABSENT;
+    const { price, total, net, composition_hash } = entriesInForce.get(date) ?? ABSENT;
     if (position === null) return [date, [price, total, net, composition_hash], null];
     const run = [closes.price[position], closes.total[position], closes.net[position]];
     return [date, [price, total, net, composition_hash], [...run, closes.composition_hash[position]]];

@@ -43,7 +43,7 @@ export function assertWhole(
 ): void {
   const refusals = statements.flatMap(({ date }) => partial.get(date) ?? []);
   if (isAllowed || refusals.length === 0) return;
-  const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${countOf(close)})`);
+  const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${formatCoverage(close)})`);
   const ending = refusals.length > listedCloses.length ? ` and ${refusals.length - listedCloses.length} more` : '';
   throw new Refusal(
     'PARTIAL_CLOSES',
@@ -54,8 +54,9 @@ export function assertWhole(
 
 /** Returns the reason of an entry with a partial close. @param reason reason in the request */
 export function formatPartialReason(close: PartialClose, reason: string | undefined): string {
-  const message = `Published with ${countOf(close)} of that date.`;
+  const message = `Published with ${formatCoverage(close)} of that date.`;
   return reason === undefined || reason.trim() === '' ? message : `${reason} (${message})`;
 }
 
-const countOf = ({ held, without_bar: absent }: PartialClose): string => `${absent} of ${held} names without a bar`;
+const formatCoverage = ({ held, without_bar: absent }: PartialClose): string =>
+  `${absent} of ${held} names without a bar`;

@@ -81,9 +81,9 @@ export interface PublicationRequest {
 export interface PublicationsDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly maker: Pick<ViewMaker, 'columnsOf'>;
+  readonly maker: Pick<ViewMaker, 'readColumns'>;
   readonly signingKeys: SigningKeys;
-  readonly states: Pick<RunStates, 'staleOf'>;
+  readonly states: Pick<RunStates, 'findStaleState'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
   readonly timestamp: () => string;
@@ -142,19 +142,19 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const closes = await readCloses(dependencies, run, { through: order.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
-        const { standing, head } = log;
-        const found = findDisagreements(closes, standing);
-        const treatment =
-          order.error_policy && treatErrors(order.error_policy, { closes, standing, disagreements: found }, isClosed);
+        const { entriesInForce, head } = log;
+        const found = findDisagreements(closes, entriesInForce);
+        const differing = { closes, entriesInForce, disagreements: found };
+        const treatment = order.error_policy && treatErrors(order.error_policy, differing, isClosed);
         const request = createTreatedRequest(order, treatment);
         const disagreements = treatment?.restated ?? found;
-        assertAllowed(disagreements, request, { closes, standing });
+        assertAllowed(disagreements, request, { closes, entriesInForce });
         const key = await signingKeys.current(by);
         // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
         const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
-        const error = createError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
+        const error = createError({ ...differing, treatment, request }, { ...terms, restated, at, by });
         const correction = await readCorrection(documents, error);
         const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
@@ -170,7 +170,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const requested = createPublicationRequest(statements, approvals, {
           ...terms,
           head,
-          standing,
+          entriesInForce,
           disagreements,
           closes,
           day,
@@ -213,15 +213,15 @@ async function requireLog(documents: DocumentStore, indexId: string): Promise<Pu
 /** Returns the end of a log and the entry in force for each date. */
 async function readLog(documents: DocumentStore, indexId: string): Promise<Log> {
   const head = await readLogHead(documents, indexId);
-  const standing = new Map<string, PublicationEntry>();
+  const entriesInForce = new Map<string, PublicationEntry>();
   let lastAt: string | undefined;
-  if (head === undefined) return { head, standing, lastAt };
+  if (head === undefined) return { head, entriesInForce, lastAt };
   for await (const batch of readLogBatches(documents, indexId, head)) {
-    for (const entry of batch) standing.set(entry.date, entry);
+    for (const entry of batch) entriesInForce.set(entry.date, entry);
     lastAt = batch.at(-1)!.at; // the schema requires at least one entry
     await setImmediate(); // other work runs between the batches
   }
-  return { head, standing, lastAt };
+  return { head, entriesInForce, lastAt };
 }
 
 /** Chains and signs new entries after the last entry. */

@@ -11,7 +11,7 @@ import type { PublishableCloses } from './statements.js';
 
 interface ClosesDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly maker: Pick<ViewMaker, 'columnsOf'>;
+  readonly maker: Pick<ViewMaker, 'readColumns'>;
 }
 
 interface ClosesTerms {
@@ -26,7 +26,7 @@ export async function readCloses(
   run: RunDocument,
   { through, calendar, signal }: ClosesTerms,
 ): Promise<PublishableCloses> {
-  const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
+  const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.readColumns(run) }, signal);
   const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // the engine wrote this JSON
   if (through !== undefined) assertReached(closes.dates, through, calendar);
   const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;

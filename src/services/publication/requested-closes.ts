@@ -14,7 +14,7 @@ interface ClosesTerms {
   readonly indexId: string;
   readonly runId: string;
   readonly head: PublicationHead | undefined;
-  readonly standing: ReadonlyMap<string, PublicationEntry>;
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
   readonly closes: Closes;
   readonly day: ProposedChange['day'];
@@ -26,14 +26,14 @@ interface ClosesTerms {
  */
 export function createPublicationRequest(
   statements: readonly UnsignedClose[],
-  gate: Pick<ApprovalGate, 'ruleOf'>,
-  { indexId, runId, head, standing, disagreements, closes, day }: ClosesTerms,
+  gate: Pick<ApprovalGate, 'getRule'>,
+  { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
 ): ProposedChange {
   const fresh = statements.filter(({ kind }) => kind === 'close');
   const restated = statements.length - fresh.length;
   const counts = { published: fresh.length, restated };
   const last = statements.at(-1)!; // an empty publication needs no approval
-  const before = [...standing.values()].findLast(({ date }) => date < last.date);
+  const before = [...entriesInForce.values()].findLast(({ date }) => date < last.date);
   const figures = {
     index_id: indexId,
     run_id: runId,
@@ -50,10 +50,10 @@ export function createPublicationRequest(
       : {
           kind: 'restate',
           ...figures,
-          ...measureDisagreements(disagreements, closes, standing),
+          ...measureDisagreements(disagreements, closes, entriesInForce),
           latest: {
             date: lastRestatement.date,
-            before: createLevels(standing.get(lastRestatement.date)!),
+            before: createLevels(entriesInForce.get(lastRestatement.date)!),
             after: createLevels(lastRestatement),
           }, // the date is published again
           reason: lastRestatement.reason,
@@ -74,11 +74,11 @@ export function createPublicationRequest(
  */
 function selectAction(
   { published, restated }: { readonly published: number; readonly restated: number },
-  { ruleOf }: Pick<ApprovalGate, 'ruleOf'>,
+  { getRule }: Pick<ApprovalGate, 'getRule'>,
 ): 'publish' | 'restate' {
   if (restated === 0) return 'publish';
   const countPersons = (rule: ApprovalRules['publish']): number => rule?.persons ?? 1;
-  return published > 0 && countPersons(ruleOf('publish')) > countPersons(ruleOf('restate')) ? 'publish' : 'restate';
+  return published > 0 && countPersons(getRule('publish')) > countPersons(getRule('restate')) ? 'publish' : 'restate';
 }
 
 const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: UnsignedClose) => ({

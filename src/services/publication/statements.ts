@@ -8,7 +8,7 @@ import { formatPartialReason, type PartialClose } from './partial-closes.js';
 export interface Log {
   readonly head: PublicationHead | undefined;
   /** Last entry of each published date. */
-  readonly standing: ReadonlyMap<string, PublicationEntry>;
+  readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   /** Time of the last entry. */
   readonly lastAt: string | undefined;
 }
@@ -66,10 +66,10 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
 
 /** Returns the latest published date; null if no date is published. */
 export function findLastDate(
-  { standing }: Pick<Log, 'standing'>,
+  { entriesInForce }: Pick<Log, 'entriesInForce'>,
   entries: readonly PublicationEntry[] = [],
 ): string | null {
   let last: string | null = null;
-  for (const { date } of [...standing.values(), ...entries]) if (last === null || date > last) last = date;
+  for (const { date } of [...entriesInForce.values(), ...entries]) if (last === null || date > last) last = date;
   return last;
 }

@@ -25,7 +25,7 @@ export interface RenderJobDependencies {
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Pick<Markets, 'settled'>;
   /** Source of the markets from which risk is estimated. */
-  readonly states: Pick<RunStates, 'staleOf' | 'findMarket'>;
+  readonly states: Pick<RunStates, 'findStaleState' | 'findMarket'>;
   readonly timestamp: () => string;
   /** Name and version of the program, for the metadata of files. */
   readonly creator: string;
@@ -80,7 +80,7 @@ export function createRenderJob({
 
   async function toRendered(run: RunDocument, template: ReportTemplateDocument): Promise<RenderedRunOrder> {
     await assertUndamaged(artifacts, run);
-    const state = { stale: await states.staleOf(run), market: await readMarketFor(run, template) };
+    const state = { stale: await states.findStaleState(run), market: await readMarketFor(run, template) };
     const { overview, plan } = run.artifacts;
     const files = {
       // a run without a stored overview has a plan

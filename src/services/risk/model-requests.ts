@@ -23,9 +23,9 @@ export interface ModelRequests {
    */
   settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
   /** Returns the payload of an estimate. @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
-  payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
+  readPayload(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
   /** Returns the calendar, currency and treatment of the run of an index. */
-  termsOf(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;
+  readTerms(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;
   /**
    * Returns the store of the run of an index, in which the index's securities are estimated; undefined for the store of
    * the call.
@@ -41,7 +41,7 @@ export function createModelRequests({
   states,
 }: {
   readonly documents: DocumentStore;
-  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
 }): ModelRequests {
   async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
@@ -105,10 +105,10 @@ export function createModelRequests({
   async function storeOfRun(indexId: string | null): Promise<string | undefined> {
     if (indexId === null) return undefined;
     await readRunIndex(indexId);
-    return states.storeOf(await requireRun(documents, indexId));
+    return states.findStore(await requireRun(documents, indexId));
   }
 
-  return { settle, payloadOf: readPayload, termsOf: readTerms, storeOfRun };
+  return { settle, readPayload, readTerms, storeOfRun };
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 /** Streams of stored models; threads generate their parts while the streams are read. */
 export interface ModelStreams {
   /** Returns the files of a model's covariance, as the input of tasks. */
-  matrixOf(
+  readMatrix(
     document: RiskModelDocument,
     served: ServedModel,
   ): Promise<{ readonly paths: readonly string[]; readonly order: number; readonly at?: number }>;
@@ -78,7 +78,7 @@ export function createModelStreams({
   }
 
   return {
-    matrixOf: readMatrix,
+    readMatrix,
     streamModel,
     streamImport: (document, signal) => createStream(importPieces(document, signal)),
   };

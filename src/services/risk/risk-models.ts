@@ -30,7 +30,7 @@ export interface RiskModelsDependencies {
   readonly validation: JobKind<RiskValidationPayload>;
   readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
   /** Number of threads of the pool. */
   readonly workers: number;
 }
@@ -89,8 +89,8 @@ export function createRiskModels({
   workers,
 }: RiskModelsDependencies): RiskModels {
   const load = (modelId: string) => requireModel(documents, modelId);
-  const { matrixOf, streamModel, streamImport } = createModelStreams({ artifacts, jobs });
-  const { settle, payloadOf, termsOf, storeOfRun } = createModelRequests({ documents, states });
+  const { readMatrix, streamModel, streamImport } = createModelStreams({ artifacts, jobs });
+  const { settle, readPayload, readTerms, storeOfRun } = createModelRequests({ documents, states });
 
   return {
     async list({ limit, after }) {
@@ -114,7 +114,7 @@ export function createRiskModels({
           jobs.query(
             'risk-model-arrow',
             {
-              ...(await matrixOf(document, served)),
+              ...(await readMatrix(document, served)),
               assetIds: served.assetIds,
               body: selectSmallFields(document, served),
             },
@@ -130,7 +130,7 @@ export function createRiskModels({
     async estimate(modelId, estimateRequest, origin) {
       const request = await settle(modelId, estimateRequest);
       return stores.within(await storeOfRun(findIndexId(request)), () =>
-        estimateOn(modelId, { asked: estimateRequest, request }, origin),
+        estimateOn(modelId, { requested: estimateRequest, request }, origin),
       );
     },
     async validate(modelId, request, origin) {
@@ -149,7 +149,7 @@ export function createRiskModels({
             model_id: modelId,
             request,
             model: { asset_ids: document.asset_ids, request: settings },
-            terms: estimatedOn === null ? null : await termsOf(estimatedOn),
+            terms: estimatedOn === null ? null : await readTerms(estimatedOn),
             index_id: indexId,
             ...selectVersion(settings, versionedMarket),
           },
@@ -176,7 +176,7 @@ export function createRiskModels({
 
   async function estimateOn(
     modelId: string,
-    { asked, request }: { readonly asked: RiskModelRequest; readonly request: RiskModelRequest },
+    { requested, request }: { readonly requested: RiskModelRequest; readonly request: RiskModelRequest },
     origin: Origin | null,
   ): Promise<JobStatus> {
     const { start, end } = request;
@@ -184,11 +184,11 @@ export function createRiskModels({
     const versionedMarket = await dataVersions.at(request.as_known_on);
     const { market } = versionedMarket.served;
     assertHasDates(market, { start, end });
-    const payload = await payloadOf(modelId, request, market);
+    const payload = await readPayload(modelId, request, market);
     return jobs.submit({
       kind,
       payload: { ...payload, ...selectVersion(request, versionedMarket) },
-      request: asked,
+      request: requested,
       estimatedBytes: estimateModelMemory(payload, market, workers),
       origin,
     });

@@ -54,7 +54,7 @@ export interface Analytics {
   /** Returns the stored run if it is current for the request. @throws the refusals of `start` before it queues a job */
   currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
   /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
-  resultOf(run: RunDocument): Promise<StoredBytes>;
+  readResult(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
   /**
    * Returns a view. Every view begins with the state of its run. Views that need prices are refused while the store of
@@ -82,7 +82,7 @@ export interface Analytics {
   /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Returns the index levels of the latest run, for services that price derivatives on them. */
-  levelsOf(runId: string): Promise<RunLevels>;
+  readLevels(runId: string): Promise<RunLevels>;
 }
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
@@ -93,13 +93,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     bytes: new Uint8Array(await artifacts.read(ref)),
     sha256: ref.sha256,
   });
-  const { columnsOf, headOf, held } = maker;
+  const { readColumns, readHead, readCached } = maker;
 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, asking, origin) {
-      const runnable = await runnables.planOf(runId, asking);
+      const runnable = await runnables.planRun(runId, asking);
       const knownOn = asking.asKnownOn === undefined ? {} : { as_known_on: asking.asKnownOn };
       return jobs.submit({
         kind,
@@ -112,16 +112,16 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
 
     onStoredTerms: runnables.onStoredTerms,
-    resultOf: (run) => texts.read(run, 'result'),
+    readResult: (run) => texts.read(run, 'result'),
     currentRun: runnables.currentRun,
 
     list: createRunList({ documents, artifacts, states }),
 
     async record(name) {
       const run = await requireRun(documents, name);
-      const head = await headOf(run);
+      const head = await readHead(run);
       return {
-        etag: head.etagOf(computeRecordEtag(run)),
+        etag: head.toEtag(computeRecordEtag(run)),
         read: async () => prependHeadToStored(head, await texts.read(run, 'record')),
       };
     },
@@ -129,9 +129,9 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = await requireRun(documents, name);
       const { overview, plan } = run.artifacts;
       if (overview !== undefined) return maker.stamped(run, readHashed(overview));
-      const columns = await columnsOf(run);
+      const columns = await readColumns(run);
       const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // a run without a stored overview has a plan
-      return maker.stamped(run, held({ view: 'overview', columns, plan: file }, signal));
+      return maker.stamped(run, readCached({ view: 'overview', columns, plan: file }, signal));
     },
 
     async remove(runId, ifMatch, authorship) {
@@ -156,8 +156,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
           ? null
           : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
-      const columns = await Promise.all(runs.map(columnsOf));
-      return held(
+      const columns = await Promise.all(runs.map(readColumns));
+      return readCached(
         {
           view: 'compare',
           names,
@@ -174,8 +174,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       );
     },
     estimatedBytes: () => estimateBacktestBytes(markets.require().market),
-    async levelsOf(runId) {
-      return jobs.query('run-levels', { columns: await columnsOf(await requireRun(documents, runId)) });
+    async readLevels(runId) {
+      return jobs.query('run-levels', { columns: await readColumns(await requireRun(documents, runId)) });
     },
   };
 }

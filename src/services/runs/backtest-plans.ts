@@ -28,7 +28,7 @@ export interface BacktestPlans {
    * Plans a run. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE,
    * BENCHMARK_NOT_FOUND
    */
-  planOf(runId: string, request: BacktestRequest): Promise<PlannedRun>;
+  planRun(runId: string, request: BacktestRequest): Promise<PlannedRun>;
   /**
    * Returns a benchmark index with every document that it refers to. @throws Refusal BENCHMARK_NOT_FOUND,
    * DOCUMENT_UNREADABLE
@@ -49,7 +49,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
    * Plans a run of an index, or of a strategy with its terms, including all documents that it refers to. The request
    * may override some of the terms.
    */
-  async function planOf(runId: string, requestedTerms: BacktestRequest): Promise<PlannedRun> {
+  async function planRun(runId: string, requestedTerms: BacktestRequest): Promise<PlannedRun> {
     const strategy =
       (await documents.get('strategy', runId)) === undefined
         ? undefined
@@ -150,7 +150,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     return { id, kind: benchmarkKind, price_column: 'CLOSE' };
   }
 
-  return { planOf, benchmarkDocuments: readBenchmarkDocuments, comparedWith: readComparedWith };
+  return { planRun, benchmarkDocuments: readBenchmarkDocuments, comparedWith: readComparedWith };
 }
 
 /**

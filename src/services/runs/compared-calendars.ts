@@ -36,15 +36,15 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
 
   /** Returns the rebalances of all indices of a plan that are decided by a given day, as text. */
   async function readDecidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
-    const scheduleOf = createIndexSchedules({
+    const computeSchedule = createIndexSchedules({
       calendars: getCalendars(listClosures(documents)),
-      indexOf: async (id) => documents[id]!, // a plan has all documents that it refers to
-      runOf: async () => undefined,
+      readIndex: async (id) => documents[id]!, // a plan has all documents that it refers to
+      findIndexRun: async () => undefined,
     });
     const dates: object[] = [];
     // a stored plan may have its documents in another order
     for (const [, document] of Object.entries(documents).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-      const { cadences, baseDay } = await scheduleOf(document);
+      const { cadences, baseDay } = await computeSchedule(document);
       for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
         const span = { from: end - MOVED_WITHIN_DAYS, to: calendar.coverage.to };
         for (const due of listRebalanceDates({ rebalance, calendar, baseDay, ...span }))

@@ -35,7 +35,7 @@ export function createBufferPool(): BufferPool {
 
 /** Part with the buffer that contains it. */
 export interface BufferedPart extends ExportPart {
-  readonly room: SharedArrayBuffer;
+  readonly buffer: SharedArrayBuffer;
 }
 
 interface PartSource {
@@ -51,7 +51,10 @@ interface PartSource {
 }
 
 /** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
-export function streamOf(first: BufferedPart, { part, buffers, whole, close }: PartSource): ReadableStream<Uint8Array> {
+export function createExportStream(
+  first: BufferedPart,
+  { part, buffers, whole, close }: PartSource,
+): ReadableStream<Uint8Array> {
   const readFollowing = ({ next }: BufferedPart, buffer: SharedArrayBuffer): Promise<BufferedPart> | null => {
     const result = next && part(next, buffer);
     result?.catch(() => undefined); // The reader of the stream receives the error.
@@ -72,18 +75,18 @@ export function streamOf(first: BufferedPart, { part, buffers, whole, close }: P
     while (sent === bufferedPart.length + bufferedPart.rest.length) {
       read.add(bufferedPart);
       if (coming === null) return false;
-      const { room } = bufferedPart;
+      const { buffer } = bufferedPart;
       bufferedPart = await coming;
       sent = 0;
-      coming = readFollowing(bufferedPart, room);
+      coming = readFollowing(bufferedPart, buffer);
     }
     return true;
   }
 
   /** Copies remaining bytes of the present part, up to the size of the buffer. */
   function fill(into: Uint8Array): number {
-    const { room, length, rest } = bufferedPart;
-    const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
+    const { buffer, length, rest } = bufferedPart;
+    const from = sent < length ? new Uint8Array(buffer, sent, length - sent) : rest.subarray(sent - length);
     const count = Math.min(into.length, from.length);
     into.set(from.subarray(0, count));
     sent += count;
@@ -104,7 +107,7 @@ export function streamOf(first: BufferedPart, { part, buffers, whole, close }: P
         await end();
         whole?.(read.all());
         // A thread may still write to the buffers of an aborted export.
-        buffers.give(other === null ? [first.room] : [first.room, other]);
+        buffers.give(other === null ? [first.buffer] : [first.buffer, other]);
         controller.close();
         request.respond(0);
       } catch (failure) {
@@ -117,9 +120,9 @@ export function streamOf(first: BufferedPart, { part, buffers, whole, close }: P
 }
 
 /** Returns the bytes of a part in a separate buffer. */
-export function getBytes({ room, length, rest }: BufferedPart): Uint8Array<ArrayBuffer> {
+export function getBytes({ buffer, length, rest }: BufferedPart): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length + rest.length);
-  bytes.set(new Uint8Array(room, 0, length));
+  bytes.set(new Uint8Array(buffer, 0, length));
   bytes.set(rest, length);
   return bytes;
 }

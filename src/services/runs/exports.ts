@@ -25,7 +25,7 @@ import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { readRunDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { createStoredState, type RunStates } from './run-states.js';
-import { getBytes as bytesOfPart, createBufferPool, streamOf, type BufferedPart } from './export-stream.js';
+import { getBytes as bytesOfPart, createBufferPool, createExportStream, type BufferedPart } from './export-stream.js';
 import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -72,7 +72,7 @@ export interface ExportsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly views: Pick<ViewCache, 'find' | 'hold'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly states: Pick<RunStates, 'staleOf' | 'findMarket' | 'requireMarket' | 'storeOf'>;
+  readonly states: Pick<RunStates, 'findStaleState' | 'findMarket' | 'requireMarket' | 'findStore'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
@@ -85,7 +85,7 @@ const LARGE_EXPORTS_MAX = 1000;
 /** Maximum number of attempts to open the files of a run, which a newer run may remove. */
 const OPENS_MAX = 3;
 
-type ExportQuery = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
+type ExportQuery = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'buffer' | 'definition'>;
 
 export function createExports({
   documents,
@@ -107,7 +107,7 @@ export function createExports({
   ): Promise<{ readonly run: RunDocument; readonly known: ServedMarket | undefined }> {
     const newest = await requireRun(documents, name);
     if (asKnownOn === undefined) return { run: newest, known: undefined };
-    return stores.within(await states.storeOf(newest), async () => {
+    return stores.within(await states.findStore(newest), async () => {
       const versionedMarket = await dataVersions.at(asKnownOn);
       return { run: await requireRunOn(documents, name, versionedMarket), known: versionedMarket.served };
     });
@@ -129,23 +129,23 @@ export function createExports({
    * Returns an export without the state of its run. Its key contains all inputs that determine its bytes, so that the
    * bytes can be cached.
    */
-  async function readBody(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
+  async function readBody(name: RunName, { query, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
     const cachedView = views.find(question);
     if (cachedView !== undefined) return { bytes: cachedView };
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
-    const { first, part, run, close } = await begin(name, asked, signal);
+    const { first, part, run, close } = await begin(name, query, signal);
     // Another run may have replaced the run to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
-      if (computeEtag(run, asked) !== etag) return;
+      if (computeEtag(run, query) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
       else views.hold(question, bytes);
     };
     const whole = tooLarge.has(etag) ? null : hold;
-    if (first.next !== null) return { stream: streamOf(first, { part, close, buffers, whole }) };
+    if (first.next !== null) return { stream: createExportStream(first, { part, close, buffers, whole }) };
     const bytes = bytesOfPart(first);
-    buffers.give([first.room]);
+    buffers.give([first.buffer]);
     await close();
     hold(bytes);
     return { bytes };
@@ -166,10 +166,10 @@ export function createExports({
       const readPart = async (from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart> => ({
         ...(await jobs.query(
           'export-part',
-          { ...exportQuery, definition, exportId, run: path, files: descriptors, from, room: buffer },
+          { ...exportQuery, definition, exportId, run: path, files: descriptors, from, buffer },
           signal,
         )),
-        room: buffer,
+        buffer,
       });
       return { first: await readPart({ at: 0, rows: 0 }, buffers.take()), part: readPart, run, close };
     } catch (failure) {
@@ -192,13 +192,13 @@ export function createExports({
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await createStoredState(states, run);
       const { stale } = state;
-      const question = { table, format, start, end, by, market: served && served.handle };
-      const etag = computeEtag(run, question);
+      const query = { table, format, start, end, by, market: served && served.handle };
+      const etag = computeEtag(run, query);
       const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
-      const open = (signal: AbortSignal) => readBody(runName, { asked: question, etag }, signal);
+      const open = (signal: AbortSignal) => readBody(runName, { query, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
       const head = createStateHead(state);
-      return { stale, etag: head.etagOf(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
+      return { stale, etag: head.toEtag(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
     },
   };
 }
@@ -229,7 +229,7 @@ async function openRun(
 }
 
 interface NamedExport {
-  readonly asked: ExportQuery;
+  readonly query: ExportQuery;
   readonly etag: string;
 }
 
@@ -275,12 +275,12 @@ async function readDefinition(
 }
 
 /** Returns an etag over all inputs that determine the bytes. */
-function computeEtag(run: RunDocument, { market, ...asked }: ExportQuery): string {
+function computeEtag(run: RunDocument, { market, ...query }: ExportQuery): string {
   const { columns, plan } = run.artifacts;
-  const decidedBy = findExportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
+  const decidedBy = findExportTable(query.table).readsDefinition === true && plan !== undefined ? [plan] : [];
   const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
-    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && createMarketKey(market)]))
+    .update(JSON.stringify([EXPORT_VERSION, files, query, market && createMarketKey(market)]))
     .digest('hex');
 }
 

@@ -58,5 +58,5 @@ async function readWholeColumns(
 ): Promise<string | null> {
   const run = await findRun(documents, indexId);
   if (run === undefined || run.index_id !== indexId || run.store_id !== runDocument.store_id) return null;
-  return isWholeHistory(run) && (await states.staleOf(run)) === null ? maker.columnsOf(run) : null;
+  return isWholeHistory(run) && (await states.findStaleState(run)) === null ? maker.readColumns(run) : null;
 }

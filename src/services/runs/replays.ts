@@ -18,7 +18,7 @@ export interface ReplayJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
-  readonly states: Pick<RunStates, 'staleOf'>;
+  readonly states: Pick<RunStates, 'findStaleState'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
@@ -57,7 +57,7 @@ export function createReplayJob({
       ...createModelReferences(plan.models, models),
       ...knownTerms,
       engineVersion,
-      definitionChanged: (await states.staleOf(run))?.definition ?? false,
+      definitionChanged: (await states.findStaleState(run))?.definition ?? false,
       stored: { ...createProvenance(run), runAt: run.run_at },
       columns: getColumns(run),
       outputs: attempt.outputs(['view']),
@@ -69,7 +69,7 @@ export function createReplayJob({
 export interface ReplaysDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly states: Pick<RunStates, 'findMarket' | 'storeOf'>;
+  readonly states: Pick<RunStates, 'findMarket' | 'findStore'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<ReplayPayload>;
   readonly engineVersion: string;
@@ -91,7 +91,7 @@ export function createReplays({
    * different.
    */
   async function storeToReplayOn(run: RunDocument): Promise<string | undefined> {
-    return (await states.findMarket(run)) === undefined ? undefined : states.storeOf(run);
+    return (await states.findMarket(run)) === undefined ? undefined : states.findStore(run);
   }
 
   return {

@@ -35,7 +35,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     const newest = await findRun(documents, indexId);
     const previous = newest === undefined ? null : runIdOf(newest);
     try {
-      const reach = reachOf(payload);
+      const reach = createReach(payload);
       const order = await (reach === undefined
         ? createOrder(indexId, payload)
         : withinReach(reach, () => createOrder(indexId, payload)));
@@ -58,13 +58,13 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     const backtest = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, backtest);
     if (current !== undefined) return { current };
-    return { payload: createBacktestPayload(backtest, await runnables.planOf(indexId, backtest), engineVersion) };
+    return { payload: createBacktestPayload(backtest, await runnables.planRun(indexId, backtest), engineVersion) };
   }
 
   const createRowsOrder = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
     count: payload.ids.length,
-    entryOf: (position, attempt) => computeEntry(payload.ids[position]!, payload, attempt),
-    filesOf: ({ run }) => (run === null ? [] : listArtifacts(run)),
+    computeEntry: (position, attempt) => computeEntry(payload.ids[position]!, payload, attempt),
+    listFiles: ({ run }) => (run === null ? [] : listArtifacts(run)),
   });
 
   async function store(tx: DocumentTransaction, completedReruns: readonly CompletedRerun[]): Promise<void> {
@@ -84,14 +84,14 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
       return { result, effect: (tx) => store(tx, completedReruns) };
     },
     async (payload, some, attempt) => ({
-      result: await parts.outputOf(createRowsOrder(payload), some, { attempt, share: 1 }),
+      result: await parts.readOutput(createRowsOrder(payload), some, { attempt, share: 1 }),
     }),
   );
 }
 
 type CompletedRerun = RerunEntry & { readonly run: RunDocument };
 
-const reachOf = ({ reach }: RerunPayload) =>
+const createReach = ({ reach }: RerunPayload) =>
   reach === null ? undefined : { prefixes: reach.prefixes, shared: new Set(reach.shared), isHidden: false };
 
 function createRow(

@@ -12,16 +12,16 @@ export type RowAttempt = Attempt<PortableTaskName>;
 /** Job of many items, each of which becomes a row of the result. */
 export interface RowsOrder<E extends RowEntry> {
   readonly count: number;
-  entryOf(position: number, attempt: RowAttempt): Promise<E>;
+  computeEntry(position: number, attempt: RowAttempt): Promise<E>;
   /** Returns the files of an item, which the effect of the job names. */
-  filesOf(entry: E): readonly ArtifactRef[];
+  listFiles(entry: E): readonly ArtifactRef[];
 }
 
 export type RowsSummary = Pick<SumRowsInput, 'kind' | 'id' | 'total' | 'outcomes' | 'engineVersion'>;
 
 export interface RowsInParts {
   /** Computes some parts. @param share part of the job's progress that these parts fill */
-  outputOf<E extends RowEntry>(
+  readOutput<E extends RowEntry>(
     order: RowsOrder<E>,
     parts: readonly number[],
     { attempt, share }: { readonly attempt: RowAttempt; readonly share: number },
@@ -51,7 +51,7 @@ const SUMMING = 0.02;
 
 /** @returns functions that compute the items of a job in parts; a part writes its entries as JSON */
 export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDependencies): RowsInParts {
-  const readOutput: RowsInParts['outputOf'] = async (order, parts, { attempt, share }) => {
+  const readOutput: RowsInParts['readOutput'] = async (order, parts, { attempt, share }) => {
     await markets.settled();
     const { positions } = divideEvenly(order.count);
     const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
@@ -59,16 +59,16 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     const output = [];
     for (const part of parts) {
       const entries = [];
-      for (const position of positions(part)) entries.push(await order.entryOf(position, ownRowAttempt));
+      for (const position of positions(part)) entries.push(await order.computeEntry(position, ownRowAttempt));
       output.push(entries);
     }
     const artifact = await attempt.write(Buffer.from(JSON.stringify(output)));
-    return { artifact, files: output.flat().flatMap((entry) => order.filesOf(entry)) };
+    return { artifact, files: output.flat().flatMap((entry) => order.listFiles(entry)) };
   };
 
   /** Returns the entries of each part once; the files of duplicate entries are dropped. */
   async function readEntries<E extends RowEntry>(
-    { filesOf }: RowsOrder<E>,
+    { listFiles }: RowsOrder<E>,
     writtenParts: readonly WrittenParts[],
     { drop }: Pick<RowAttempt, 'drop'>,
   ): Promise<readonly E[]> {
@@ -78,13 +78,13 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     const { first, others } = locateParts(writtenParts);
     const listEntries = (entryPositions: typeof first): E[] =>
       entryPositions.flatMap(({ output, at }) => outputs[output]![at]!);
-    const unused = listEntries(others).flatMap(filesOf);
+    const unused = listEntries(others).flatMap(listFiles);
     if (unused.length > 0) await drop(unused.map(({ name }) => name));
     return listEntries(first);
   }
 
   return {
-    outputOf: readOutput,
+    readOutput,
     async run(order, summary, attempt) {
       const writtenParts = await attempt.inParts({
         count: divideEvenly(order.count).count,

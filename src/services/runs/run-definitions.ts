@@ -31,7 +31,7 @@ export interface RunDefinitions {
    */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /** Compares the definition of a run with the present one. @cost of a look-up, until a definition changes */
-  definitionOf(run: RunDocument): Promise<DefinitionState>;
+  readDefinition(run: RunDocument): Promise<DefinitionState>;
   /**
    * Returns the reasons why a run becomes stale if changes of calendars are recorded; empty if it does not become
    * stale.
@@ -79,12 +79,13 @@ export function createRunDefinitions({
   calendars,
   markets,
 }: RunDefinitionsDependencies): RunDefinitions {
-  const { planOf } = createBacktestPlans(documents);
+  const { planRun } = createBacktestPlans(documents);
   const onUsedSessions = createComparedCalendars(calendars.base);
   /** Comparisons by run, least recently compared first. */
   const compared = new Map<string, CachedComparison>();
 
-  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, getRequested(run))).plan;
+  const planNow = async (run: RunDocument): Promise<BacktestPlan> =>
+    (await planRun(run.run_id, getRequested(run))).plan;
 
   async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
@@ -125,14 +126,14 @@ export function createRunDefinitions({
   async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<DefinitionState> {
     let now: PlannedRun;
     try {
-      now = await createBacktestPlans(reader).planOf(run.run_id, getRequested(run));
+      now = await createBacktestPlans(reader).planRun(run.run_id, getRequested(run));
     } catch (refusal) {
       if (refusal instanceof Refusal)
         return { reasons: [`It cannot be run any more: ${formatSentence(refusal)}`], storeId: run.store_id ?? null };
       throw refusal;
     }
     const { plan, storeId } = now;
-    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await readChangesFrom(run, plan), storeId };
+    return { reasons: hashPlan(plan) === run.artifacts.plan?.sha256 ? [] : await readChangesFrom(run, plan), storeId };
   }
 
   async function readChangesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
@@ -150,7 +151,7 @@ export function createRunDefinitions({
     const getComparablePlan = (plan: BacktestPlan): BacktestPlan =>
       selectPlanClosures(limitPlanToDate(plan, run.end), market);
     const [was, is] = await onUsedSessions(getComparablePlan(before), getComparablePlan(now), run);
-    if (hashOf(was) === hashOf(is)) return [];
+    if (hashPlan(was) === hashPlan(is)) return [];
     const changes = listDefinitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
   }
@@ -166,7 +167,7 @@ export function createRunDefinitions({
     return reasons.filter((reason) => !now.includes(reason));
   }
 
-  return { planNow, definitionOf: readDefinition, reasonsWith: readReasons };
+  return { planNow, readDefinition, reasonsWith: readReasons };
 }
 
 /** Returns the request of a run as it was sent; if that was not stored, the request with defaults. */
@@ -179,7 +180,7 @@ function formatFoundDocument(document: DocumentLookup): string {
   return 'unreadable' in document ? document.unreadable : document.etag;
 }
 
-function hashOf(plan: BacktestPlan): string {
+function hashPlan(plan: BacktestPlan): string {
   return createHash('sha256').update(toCanonicalJson(plan)).digest('hex');
 }
 

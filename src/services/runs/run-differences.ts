@@ -38,7 +38,7 @@ export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'read' | 'file' | 'damaged'>;
   readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'versionOf' | 'difference'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'findVersion' | 'difference'>;
 }
 
 /** Maximum number of data values that a result lists. */
@@ -54,7 +54,7 @@ export function createRunDifferenceJob({
   async function readSide(subject: string, id: string): Promise<RunSide> {
     const run = await requireRun(documents, { subject, id });
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
-    const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
+    const version = await dataVersions.findVersion(run.store_id ?? '', run.store_content_hash);
     return { run, plan, version, market: await readMarket(run, version) };
   }
 
@@ -229,7 +229,7 @@ export interface RunIds {
 export interface RunDifferencesDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<RunDifferencePayload>;
   readonly engineVersion: string;
@@ -249,7 +249,7 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
       // A job has the market of one store, so runs on two stores are compared without their market.
       const isSameStore = runs[0]!.store_id === runs[1]!.store_id;
       if (isSameStore) for (const run of runs) await states.requireMarket(run);
-      return stores.within(isSameStore ? await states.storeOf(runs[0]!) : undefined, () =>
+      return stores.within(isSameStore ? await states.findStore(runs[0]!) : undefined, () =>
         jobs.submit({
           kind,
           payload: { run_id: subject, from, to, engine_version: engineVersion },

@@ -88,7 +88,7 @@ export function createRunMaker({
     const run = readStored(documentLookup, readRun);
     const { columns, checkpoint } = run?.artifacts ?? {};
     if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
-    const reason = await planReasonOf(run, payload, market);
+    const reason = await findPlanReason(run, payload, market);
     if (reason !== null) return reason;
     const files = [...listEarlierFiles(run), columns];
     return {
@@ -106,7 +106,7 @@ export function createRunMaker({
    * Returns the reason why a stored run cannot be extended to a plan, from a comparison of the two plans; null if they
    * differ at most in the end date.
    */
-  async function planReasonOf(
+  async function findPlanReason(
     run: RunDocument,
     { plan, asked, engine_version: engineVersion }: BacktestPayload,
     market: MarketIdentity,

@@ -36,7 +36,7 @@ export interface RunStates {
    * Returns null while a run with the same request on the current data would give the stored result.
    * @cost of a look-up, until a definition changes
    */
-  staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
+  findStaleState(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
   /**
    * Returns the reasons why a run becomes stale if changes of calendars are recorded; empty if it does not become
    * stale.
@@ -62,12 +62,12 @@ export interface RunStates {
    */
   findMarket(run: RunDocument): Promise<ServedMarket | undefined>;
   /** Returns the store of a run, on which work on its market is computed; undefined for the active store. */
-  storeOf(run: RunDocument): Promise<string | undefined>;
+  findStore(run: RunDocument): Promise<string | undefined>;
 }
 
 export function createRunStates(dependencies: RunStatesDependencies): RunStates {
   const { markets, engineVersion } = dependencies;
-  const { planNow, definitionOf, reasonsWith } = createRunDefinitions(dependencies);
+  const { planNow, readDefinition, reasonsWith } = createRunDefinitions(dependencies);
   const { datasetOf, currentContent, marketOf } = createRunStores(dependencies);
 
   async function readDataReasons(
@@ -88,8 +88,8 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   return {
     reasonsWith,
     planNow,
-    async staleOf(run, { isOfThen = false } = {}) {
-      const { reasons, storeId } = await definitionOf(run);
+    async findStaleState(run, { isOfThen = false } = {}) {
+      const { reasons, storeId } = await readDefinition(run);
       return combineStaleReasons({
         definition: reasons,
         ...(await readDataReasons(run, { isOfThen, storeId })),
@@ -106,7 +106,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
         throw refusal;
       }
     },
-    async storeOf(run) {
+    async findStore(run) {
       const storeId = await datasetOf(run);
       return storeId === markets.served()?.identity.datasetId ? undefined : storeId;
     },
@@ -119,8 +119,11 @@ interface StoredState extends RunState {
 }
 
 /** Returns the state of a run that every view reports. */
-export async function createStoredState(states: Pick<RunStates, 'staleOf'>, run: RunDocument): Promise<StoredState> {
-  const stale = await states.staleOf(run);
+export async function createStoredState(
+  states: Pick<RunStates, 'findStaleState'>,
+  run: RunDocument,
+): Promise<StoredState> {
+  const stale = await states.findStaleState(run);
   return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };
 }
 

@@ -162,23 +162,23 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
 function computeResultEtag(run: RunDocument): string {
   const { result } = run.artifacts;
   return result === undefined
-    ? hashOf(['result', computeRecordEtag(run), run.index_version ?? null])
+    ? hashValue(['result', computeRecordEtag(run), run.index_version ?? null])
     : formatStoredEtag(result);
 }
 
 const formatStoredEtag = ({ sha256, inset }: StoredResultFile): string =>
-  hashOf(['stored result', sha256, inset?.sha256 ?? null]);
+  hashValue(['stored result', sha256, inset?.sha256 ?? null]);
 
-const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+const hashValue = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 /**
  * Returns the strong ETag of a run's record without writing the record: a hash of all inputs that determine its bytes.
  */
 export function computeRecordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
-  if (record) return hashOf([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
+  if (record) return hashValue([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
   const earlierDigests = listEarlierFiles(run).map(({ sha256 }) => sha256);
-  return hashOf([
+  return hashValue([
     RECORD_FORMAT,
     RECORD_SHAPE,
     columns.sha256,

@@ -55,7 +55,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   const sources: NeedSources = { ...dependencies, plans: createBacktestPlans(documents) };
 
   async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
-    const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
+    const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.readColumns(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at } = run;
     return {
@@ -88,10 +88,10 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);
       const { given, afterwards } = await lookUpRun(terms, { run, query, body });
-      const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.columnsOf(run));
+      const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.readColumns(run));
       // The type follows from the terms: the parameters of the route, and the members that its needs add.
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
-      const view = terms.isMadeAnew ? maker.make(input, signal) : maker.held(input, signal);
+      const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
       for (const help of afterwards) help();
       return format === 'json' ? maker.stamped(run, view) : { bytes: (await view).bytes, etag: (await view).sha256 };
     },

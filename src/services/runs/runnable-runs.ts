@@ -18,7 +18,7 @@ export interface RunnableRunsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly calendars: Calendars;
-  readonly states: Pick<RunStates, 'staleOf' | 'planNow'>;
+  readonly states: Pick<RunStates, 'findStaleState' | 'planNow'>;
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
 }
@@ -46,10 +46,10 @@ export interface RunnableRuns {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  planOf(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
+  planRun(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** Returns the stored run if a new run of the request would be equal. @throws the refusals of `planOf` */
+  /** Returns the stored run if a new run of the request would be equal. @throws the refusals of `planRun` */
   currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
 }
 
@@ -57,9 +57,9 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
   const { documents, artifacts, calendars, states, dataVersions, stores } = dependencies;
   const plans = createBacktestPlans(documents);
 
-  async function planOf(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
+  async function planRun(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const planned = await readPlanVersion({ documents, plans, runId, given: request });
+    const planned = await readPlanVersion({ documents, plans, runId, request });
     return stores.within(planned.storeId, () => createRunnablePlan(planned, asKnownOn));
   }
 
@@ -84,14 +84,14 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
   }
 
   return {
-    planOf,
+    planRun,
     onStoredTerms: async (runId, request) => applyStoredTerms(await findRun(documents, runId), request),
     async currentRun(runId, requestedBacktest) {
-      const { plan, dataVersion } = await planOf(runId, requestedBacktest);
+      const { plan, dataVersion } = await planRun(runId, requestedBacktest);
       const run = await findRun(documents, runId);
       // Results of earlier versions, with an unknown store, may lack fields that results have today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
-      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // The run has the requested data version.
+      if ((await states.findStaleState(run, { isOfThen: true })) !== null) return undefined; // The run has the requested data version.
       const { result } = run.artifacts;
       if ((result && !result.inset) || toCanonicalJson(await states.planNow(run)) !== toCanonicalJson(plan))
         return undefined;

@@ -26,7 +26,7 @@ export interface StoredRunsService {
 export interface StoredRunsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly maker: Pick<ViewMaker, 'held' | 'columnsOf'>;
+  readonly maker: Pick<ViewMaker, 'readCached' | 'readColumns'>;
 }
 
 /** Number of rows computed concurrently, because a row is little work for a thread. */
@@ -37,7 +37,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
    * Returns a run, or the reason why its document or a file with its columns is unreadable. Undefined if the run was
    * removed since it was listed.
    */
-  async function runOf(requestedRun: RequestedRun): Promise<RunDocument | UnreadableCause | undefined> {
+  async function readCheckedRun(requestedRun: RequestedRun): Promise<RunDocument | UnreadableCause | undefined> {
     try {
       const run = await requireRun(documents, requestedRun);
       return (await findDamagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
@@ -67,14 +67,14 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       store_version: run.store_version ?? null,
       store_content_hash: run.store_content_hash,
       engine_version: run.engine_version,
-      request: requestOf(run),
+      request: toRequest(run),
       metrics: (await readMetrics(run, signal).catch(toUndefined)) ?? null,
       published: list.published.includes(id),
     };
   }
 
   async function readMetrics(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
-    const { bytes } = await maker.held({ view: 'metrics', columns: await maker.columnsOf(run) }, signal);
+    const { bytes } = await maker.readCached({ view: 'metrics', columns: await maker.readColumns(run) }, signal);
     return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // the view wrote this JSON
   }
 
@@ -92,7 +92,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       const runs: StoredRuns['runs'] = [];
       for (let offset = 0; offset < request.length; offset += ROW_CONCURRENCY) {
         const batch = await Promise.all(
-          request.slice(offset, offset + ROW_CONCURRENCY).map((id) => runOf({ subject, id })),
+          request.slice(offset, offset + ROW_CONCURRENCY).map((id) => readCheckedRun({ subject, id })),
         );
         skipped.push(...batch.filter((matches) => typeof matches === 'string'));
         const matches = batch.filter((run) => typeof run === 'object');
@@ -121,7 +121,7 @@ async function listUnlistedCauses(
 const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 
 /** Returns the request of a run, with the data version if the request named one. */
-function requestOf({ request, as_known_on: version }: RunDocument): unknown {
+function toRequest({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }
 

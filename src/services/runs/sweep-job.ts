@@ -32,7 +32,7 @@ export function createSweepJob({
   dataVersions,
   workers,
 }: SweepJobDependencies): JobKind<SweepPayload> {
-  const partsOf = createPartsOf();
+  const listParts = createPartsReader();
 
   /** Returns the input of a task that runs some of the variants. */
   async function createOrder(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
@@ -46,7 +46,7 @@ export function createSweepJob({
   }
 
   const listPatches = (payload: SweepPayload, part: number): Patch[] =>
-    partsOf(payload)
+    listParts(payload)
       .variants(part)
       .map((variant) => createPatch(payload, variant));
 
@@ -56,7 +56,7 @@ export function createSweepJob({
       const { stored_id: storedId } = payload;
       const order = await createOrder(payload);
       const writtenParts = await attempt.inParts({
-        count: partsOf(payload).count,
+        count: listParts(payload).count,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         async here(part, share) {
@@ -97,7 +97,7 @@ function hasDatedData({ base, grid, patches }: SweepPayload): boolean {
 }
 
 /** @returns a function that returns the parts of a payload, and caches them with the payload */
-function createPartsOf(): (payload: SweepPayload) => SweepParts {
+function createPartsReader(): (payload: SweepPayload) => SweepParts {
   const partsByPayload = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {
     const parts = partsByPayload.get(payload) ?? orderSweepParts(createVariation(payload));

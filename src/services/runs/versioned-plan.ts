@@ -25,16 +25,21 @@ export interface RunnablePlan extends VersionedPlan {
 
 export interface VersionedPlanInput {
   readonly documents: DocumentStore;
-  readonly plans: Pick<BacktestPlans, 'planOf'>;
+  readonly plans: Pick<BacktestPlans, 'planRun'>;
   readonly runId: string;
-  readonly given: BacktestRequest;
+  readonly request: BacktestRequest;
 }
 
 /** Returns a plan with the version of its index or strategy, which has not changed during the read. */
-export async function readPlanVersion({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
+export async function readPlanVersion({
+  documents,
+  plans,
+  runId,
+  request,
+}: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await readSubjectVersion(documents, runId);
-    const planned = await plans.planOf(runId, given);
+    const planned = await plans.planRun(runId, request);
     if ((await readSubjectVersion(documents, runId)) === version) return { ...planned, version };
   }
 }

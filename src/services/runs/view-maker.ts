@@ -22,12 +22,12 @@ export interface ViewMakerDependencies {
 /** Computation of views from the columns of stored runs. */
 export interface ViewMaker {
   /** Returns the file with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
-  columnsOf(run: RunDocument): Promise<string>;
+  readColumns(run: RunDocument): Promise<string>;
   /** Returns the state of a run, with which its views begin. */
-  headOf(run: RunDocument): Promise<StateHead>;
+  readHead(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** Returns the view of `make`, from the cache if present. */
-  held(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
+  readCached(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
   /** Returns a view preceded by the state of its run. The view may be cached; the state is current. */
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
 }
@@ -38,19 +38,19 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
   const readHead = async (run: RunDocument): Promise<StateHead> =>
     createStateHead(await createStoredState(states, run));
   return {
-    async columnsOf(run) {
+    async readColumns(run) {
       await assertUndamaged(artifacts, run);
       return resolveColumnsFile(artifacts, run);
     },
-    headOf: readHead,
+    readHead,
     make,
-    held: (input, signal) => views.get(createQuestion(input), () => make(input, signal)),
+    readCached: (input, signal) => views.get(createQuestion(input), () => make(input, signal)),
     async stamped(run, view) {
       const head = readHead(run); // With a database, both are requested concurrently.
       head.catch(() => {}); // the failure is reported below, unless the view is refused
       const { bytes, sha256 } = await view;
-      const { etagOf } = await head;
-      return { bytes: prependHead(await head, bytes), etag: etagOf(sha256) };
+      const { toEtag } = await head;
+      return { bytes: prependHead(await head, bytes), etag: toEtag(sha256) };
     },
   };
 }

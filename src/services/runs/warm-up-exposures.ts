@@ -8,7 +8,7 @@ import { resolveReached } from '../indices/reached-documents.js';
 import { resolveColumnsFile, isWholeHistory } from '../stored/run-documents.js';
 import { findUniverse } from './run-universe.js';
 import { listStyleQuestions } from './style-questions.js';
-import { EXPOSURES, groupColumnOf, createRange, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
+import { EXPOSURES, findGroupColumn, createRange, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
 /** Datapoints that are prepared with one request each: size and yield, which clients read for every index. */
@@ -38,7 +38,7 @@ export function createWarmUpExposures({
     { handle, market }: ServedMarket,
     prepared: readonly (RunDocument | undefined)[],
   ): AsyncGenerator<WarmUpRequest> {
-    const by = groupColumnOf(market);
+    const by = findGroupColumn(market);
     for (const run of prepared) {
       if (run?.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
@@ -56,7 +56,7 @@ export function createWarmUpExposures({
    * the run's benchmark, if the benchmark has a run over the whole history.
    */
   async function* listExposureRequests({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
-    const by = groupColumnOf(market);
+    const by = findGroupColumn(market);
     const fields = READY_FIELDS.filter((name) => !('missing' in resolveName(market, createLatestRequest(name))));
     for (const run of await runs.readAll()) {
       if (run.store_id !== handle.datasetId) continue;
@@ -67,7 +67,7 @@ export function createWarmUpExposures({
           const universe = await findUniverse({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
-      const other = await runs.benchmarkOf(run);
+      const other = await runs.findBenchmark(run);
       const compared = other && (await runs.find(other.id));
       if (!compared || !isWholeHistory(compared)) continue;
       yield createExposureRequest(`${name} relative to ${compared.artifacts.columns.name}`, async () => {

@@ -49,6 +49,6 @@ export const EXPOSURES = {
 } as const;
 
 /** Returns the column that groups securities, if a market has one. */
-export function groupColumnOf({ reference: { columns } }: MarketData): string {
+export function findGroupColumn({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? SINGLE_GROUPS;
 }

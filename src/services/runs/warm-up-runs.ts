@@ -19,9 +19,9 @@ export interface WarmUpRuns {
   readAll(): Promise<RunDocument[]>;
   find(runId: string): Promise<RunDocument | undefined>;
   /** Returns the index of a run, or otherwise any stored index. */
-  indexOf(run: RunDocument | undefined): Promise<IndexDocument | undefined>;
+  findSubjectIndex(run: RunDocument | undefined): Promise<IndexDocument | undefined>;
   /** Returns the index to which a run was compared; undefined if it was deleted. */
-  benchmarkOf(run: RunDocument): Promise<IndexDocument | undefined>;
+  findBenchmark(run: RunDocument): Promise<IndexDocument | undefined>;
   /** Returns the key of the returns of a run's securities; runs with the same key share the returns. */
   returnsKey(run: RunDocument): Promise<string>;
   /** Records that a run was stored. */
@@ -56,8 +56,8 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
     readLatest: async () => (await readLatestRuns())[0],
     readAll: readLatestRuns,
     find: findWarmRun,
-    indexOf: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await findFirstIndex()),
-    async benchmarkOf({ request }) {
+    findSubjectIndex: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await findFirstIndex()),
+    async findBenchmark({ request }) {
       const benchmark = BacktestFields.safeParse(request).data?.benchmark;
       return benchmark?.kind === 'index' ? await findIndex(documents, benchmark.id) : undefined;
     },

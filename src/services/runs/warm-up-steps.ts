@@ -36,7 +36,7 @@ export interface WarmUpSteps {
   /** Records that a run was stored. */
   stored(runId: string): void;
   /** Records that the exposures of a run were requested. @returns true if the previous request was about another run */
-  asked(runId: string): boolean;
+  noteRequest(runId: string): boolean;
 }
 
 export interface StepsDependencies {
@@ -80,7 +80,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   function createPractice({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
     const findInput = async () => {
       const run = await runs.readLatest();
-      const plan = await createPracticePlan(documents, await runs.indexOf(run), market);
+      const plan = await createPracticePlan(documents, await runs.findSubjectIndex(run), market);
       return { names: [], market: handle, plan, storedPrices: run ? listEarlierFiles(run) : [] };
     };
     let input: ReturnType<typeof findInput> | undefined;
@@ -90,7 +90,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   async function* listQuestions(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();
     if (run) yield* prepareViews(run, served, { documents, artifacts, runs, query });
-    const index = await runs.indexOf(run);
+    const index = await runs.findSubjectIndex(run);
     if (!index || !isRuleDocument(index)) return; // A derived index needs an optimisation.
     yield query('preview', 'preview', async () => ({
       market: served.handle,
@@ -106,7 +106,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   return {
     on: listSteps,
     stored: runs.stored,
-    asked(runId) {
+    noteRequest(runId) {
       if (lastRunId === runId) return false;
       lastRunId = runId;
       return true;

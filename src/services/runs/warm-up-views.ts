@@ -10,7 +10,7 @@ import { resolveColumnsFile } from '../stored/run-documents.js';
 import { findUniverse } from './run-universe.js';
 import {
   EXPOSURES,
-  groupColumnOf,
+  findGroupColumn,
   THREAD_PREFIX,
   createRange,
   type RequestStep,
@@ -40,7 +40,7 @@ export async function* prepareViews(
   const columns = await resolveColumnsFile(artifacts, run);
   const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
   const window = createRange(lastYear < run.start ? null : lastYear, null);
-  const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
+  const by = market.reference.columns.length > 0 ? findGroupColumn(market) : undefined;
   const isMarketOfRun = handle.contentHash === run.store_content_hash;
   const weights = { view: 'weights', columns, risk: true, market: handle, isMarketOfRun } as const;
   const createViewRequest = (key: string, input: () => RunViewInput | Promise<RunViewInput>): WarmUpRequest =>
@@ -89,7 +89,7 @@ export async function* prepareViews(
     }));
   // The view is requested by date, so that all its figures stay in the thread, and uses a datapoint that every market
   // has.
-  const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
+  const exposures = { ...EXPOSURES, columns, by: findGroupColumn(market), market: handle } as const;
   const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
   yield query('exposures', 'view-run', () => whole);
   const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
@@ -106,7 +106,7 @@ export async function* prepareViews(
     findings: [],
     market: null,
   }));
-  const compared = await runs.benchmarkOf(run);
+  const compared = await runs.findBenchmark(run);
   if (compared === undefined) return;
   const key = `${returns} ${compared.id}`;
   const readBenchmark = async () => ({ indexId: compared.id, documents: await resolveReached(documents, compared) });

@@ -15,7 +15,7 @@ export interface WarmUp {
   /** Called when a market is served or a run has been stored. */
   wake(runId?: string): void;
   /** Called when the exposures of a run were requested. */
-  asked(runId: string): void;
+  noteRequest(runId: string): void;
   /** Called when a thread has ended and lost its caches. */
   forget(): void;
   /** Stops making requests. */
@@ -146,8 +146,8 @@ export function createWarmUp({
       steps.stored(runId);
       awaitCalm();
     },
-    asked(runId) {
-      if (steps.asked(runId)) checkIdle();
+    noteRequest(runId) {
+      if (steps.noteRequest(runId)) checkIdle();
     },
     forget() {
       requests.clear();

@@ -37,7 +37,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
   const running: (string | null)[] = [];
 
   const mayRun = (client: string | null): boolean =>
-    running.length < runningMax && (client === null || countOf(running, client) < clientRunningMax);
+    running.length < runningMax && (client === null || countClient(running, client) < clientRunningMax);
 
   function refuseMore(client: string | null): void {
     if (waiting.length >= waitingMax) {
@@ -46,7 +46,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
     }
     const ownWaiting = client === null ? 0 : waiting.filter((otherWaiting) => otherWaiting.client === client).length;
     if (client === null || ownWaiting < clientWaitingMax) return;
-    const message = `The key has ${countOf(running, client)} ${name} running and ${ownWaiting} waiting (limit ${clientWaitingMax}).`;
+    const message = `The key has ${countClient(running, client)} ${name} running and ${ownWaiting} waiting (limit ${clientWaitingMax}).`;
     throw new Refusal('RATE_LIMITED', message, { waiting: ownWaiting, limit: clientWaitingMax });
   }
 
@@ -68,7 +68,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
     });
   }
 
-  function endOf(client: string | null): void {
+  function startNext(client: string | null): void {
     running.splice(running.indexOf(client), 1);
     const next = waiting.findIndex((entry) => mayRun(entry.client));
     if (next >= 0) waiting.splice(next, 1)[0]!.begin();
@@ -85,10 +85,10 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
     try {
       return await work();
     } finally {
-      endOf(client);
+      startNext(client);
     }
   };
 }
 
-const countOf = (clients: readonly (string | null)[], client: string): number =>
+const countClient = (clients: readonly (string | null)[], client: string): number =>
   clients.filter((other) => other === client).length;

@@ -31,7 +31,7 @@ export interface StoredFamily<D> {
 type Skipped = Omit<Awaited<ReturnType<DocumentStore['list']>>, 'documents'>;
 
 export interface StoredPage<T> extends Skipped {
-  readonly shown: T[];
+  readonly items: T[];
 }
 
 interface Family<D> {
@@ -61,7 +61,7 @@ export function openStoredFamily<D extends object>(
       const ids = new Set((await documents.ids(kind)).filter((id) => after === undefined || id > after));
       const { documents: readable, ...skipped } = await documents.list(kind, (body, id) => read(body) && { id });
       const page = readable.filter(({ id }) => ids.has(id)).slice(0, limit);
-      return { shown: await Promise.all(page.map(({ id }) => show(id))), ...skipped };
+      return { items: await Promise.all(page.map(({ id }) => show(id))), ...skipped };
     },
     async put(id, document, ifMatch, authorship) {
       const write = async (tx: DocumentTransaction): Promise<void> => {

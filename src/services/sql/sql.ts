@@ -49,7 +49,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
         try {
           return await answerQuery(order, { onNeeds, secondsMax, signal: asker.signal }, async (file, outcome) => ({
             ...outcome,
-            stream: streamOf(await open(file, 'r')),
+            stream: createFileStream(await open(file, 'r')),
           }));
         } finally {
           openInputs.release();
@@ -63,7 +63,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
 const CHUNK_BYTES = 256 * 1024;
 
 /** Streams the bytes of a file, and closes the file at the end. */
-function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
+function createFileStream(file: FileHandle): ReadableStream<Uint8Array> {
   return new ReadableStream({
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,

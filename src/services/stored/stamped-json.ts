@@ -7,15 +7,15 @@ import type { StoredBytes } from './stored-bytes.js';
 export interface StateHead {
   readonly bytes: Uint8Array;
   /** Returns the etag of a view with this head, which equals the etag of the view itself while the run is current. */
-  etagOf(etag: string): string;
+  toEtag(etag: string): string;
 }
 
 export function createStateHead(state: RunState): StateHead {
   const { stale } = state;
   const bytes = new TextEncoder().encode(`${JSON.stringify(state).slice(0, -1)},`);
-  if (stale === null) return { bytes, etagOf: (etag) => etag };
+  if (stale === null) return { bytes, toEtag: (etag) => etag };
   const mark = createHash('sha256').update(bytes).digest('hex').slice(0, MARK_DIGITS);
-  return { bytes, etagOf: (etag) => `${etag}${PLACEHOLDER}${mark}` };
+  return { bytes, toEtag: (etag) => `${etag}${PLACEHOLDER}${mark}` };
 }
 
 const PLACEHOLDER = '.';
@@ -47,7 +47,7 @@ export const streamWithHead = (
 export function prependHeadToStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
   return {
     length: head.bytes.length + length - 1,
-    etag: head.etagOf(etag),
+    etag: head.toEtag(etag),
     open: async () => streamWithHead(head, await open()),
   };
 }

@@ -265,7 +265,7 @@ export async function findUnknownModels(reader: Reader, document: IndexDocument)
 }
 
 /** Returns a warning if the stored model of a definition contains returns after its first decision. */
-export async function lookAheadOf(
+export async function findLookAhead(
   reader: Reader,
   document: IndexDocument,
   { calendars, market }: { readonly calendars: Calendars; readonly market: MarketData | undefined },

@@ -21,7 +21,7 @@ export function readHoldingsAtEnd(
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
   });
-  return { held: heldSecurities, sharesStay: columns.has('dividendPoints') };
+  return { holdings: heldSecurities, sharesStay: columns.has('dividendPoints') };
 }
 
 /** Returns readers of the weights and index shares of a run by session. */

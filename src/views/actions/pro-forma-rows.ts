@@ -31,7 +31,7 @@ const ROWS_MAX = 500_000;
 
 /** The holdings of an index at the last close. */
 export interface IndexHoldings {
-  readonly held: readonly HeldSecurity[];
+  readonly holdings: readonly HeldSecurity[];
   /**
    * True if an exit changes the divisor and leaves the other shares unchanged. False if the proceeds buy more shares of
    * the other constituents.
@@ -40,13 +40,13 @@ export interface IndexHoldings {
 }
 
 /** Returns the whole index after each future action on its own, once per choice. */
-export function createProFormaRows(actions: readonly Action[], { held, sharesStay }: IndexHoldings): ProFormaRow[] {
+export function createProFormaRows(actions: readonly Action[], { holdings, sharesStay }: IndexHoldings): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
     if (action.state !== 'coming' || isSharesOfOffer(action, actions)) continue;
     for (const choice of action.choices.length === 0 ? [null] : action.choices) {
-      if (rows.length + held.length > ROWS_MAX) return rows;
-      rows.push(...createRowsAfter(action, choice, { held, sharesStay }));
+      if (rows.length + holdings.length > ROWS_MAX) return rows;
+      rows.push(...createRowsAfter(action, choice, { holdings, sharesStay }));
     }
   }
   return rows;
@@ -59,7 +59,11 @@ function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions
   return type === 'MERGER' && choices.length > 0 && actions.some(isCash);
 }
 
-function createRowsAfter(action: Action, choice: Choice | null, { held, sharesStay }: IndexHoldings): ProFormaRow[] {
+function createRowsAfter(
+  action: Action,
+  choice: Choice | null,
+  { holdings, sharesStay }: IndexHoldings,
+): ProFormaRow[] {
   const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
   const after = choice ?? action;
   const { received } = after;
@@ -68,11 +72,11 @@ function createRowsAfter(action: Action, choice: Choice | null, { held, sharesSt
   // The proceeds of an exit buy the other securities. Cash of an election comes from outside the index, or leaves it.
   const bought = choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
-  const heldIdentifiers = new Set(held.map((name) => name.identifier));
+  const heldIdentifiers = new Set(holdings.map((name) => name.identifier));
   const heldSecurities =
     received === null || heldIdentifiers.has(received.identifier)
-      ? held
-      : [...held, { identifier: received.identifier, weight: 0, shares: 0 }];
+      ? holdings
+      : [...holdings, { identifier: received.identifier, weight: 0, shares: 0 }];
   return heldSecurities.map((name): ProFormaRow => {
     const before = { constituent: name.identifier, weight_before: name.weight, shares_before: name.shares };
     if (name.identifier === identifier)

@@ -135,8 +135,8 @@ const openSeries = (priceSeries: SliceTables['series'][number]): PriceSeries => 
 
 function createPanels(table: Table, identifiers: readonly string[], dates: Int32Array): Map<string, Float64Array> {
   const width = identifiers.length;
-  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const rowOf = new Map(Array.from(dates, (day, row) => [day, row]));
+  const columnByIdentifier = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const rowByDate = new Map(Array.from(dates, (day, row) => [day, row]));
   const [dateField, nameField, ...others] = table.schema.fields.map(({ name }) => name);
   const fields = new Map(others.map((name) => [name, new Float64Array(dates.length * width).fill(Number.NaN)]));
   if (dateField !== 'date' || nameField !== 'identifier')
@@ -144,9 +144,12 @@ function createPanels(table: Table, identifiers: readonly string[], dates: Int32
   for (const { data } of table.batches) {
     const [days, keys, ...values] = data.children as Data[];
     const names = keys!.dictionary!.toArray() as unknown as readonly string[];
-    const columns = Int32Array.from(names, (name) => columnOf.get(name) ?? -1);
+    const columns = Int32Array.from(names, (name) => columnByIdentifier.get(name) ?? -1);
     const sourcePositions = Int32Array.from({ length: data.length }, (_, i) => {
-      const [row, column] = [rowOf.get((days!.values as Int32Array)[i]!), columns[(keys!.values as Int32Array)[i]!]];
+      const [row, column] = [
+        rowByDate.get((days!.values as Int32Array)[i]!),
+        columns[(keys!.values as Int32Array)[i]!],
+      ];
       if (row === undefined || column === undefined || column < 0)
         throw new Error(`row ${i + 1} of market.arrow names no date or security of tables.json`);
       return row * width + column;

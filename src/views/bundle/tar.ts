@@ -44,12 +44,12 @@ function createHeader(name: string, size: number): Uint8Array {
   put(FIELDS.type, '0');
   put(FIELDS.magic, 'ustar\u000000');
   put(FIELDS.checksum, ' '.repeat(8));
-  put(FIELDS.checksum, `${formatOctal(sumOf(header), 6)}\0 `);
+  put(FIELDS.checksum, `${formatOctal(computeChecksum(header), 6)}\0 `);
   return header;
 }
 
 const formatOctal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
-const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum + byte, 0);
+const computeChecksum = (header: Uint8Array): number => header.reduce((sum, byte) => sum + byte, 0);
 
 /**
  * Reads the regular files of an archive by name.
@@ -65,7 +65,7 @@ export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
       new TextDecoder().decode(header.subarray(from, from + length)).split('\0')[0]!;
     const checksum = Number.parseInt(readText(FIELDS.checksum, 8), 8);
     header.fill(32, FIELDS.checksum, FIELDS.checksum + 8);
-    if (sumOf(header) !== checksum) throw new Error(`the header at byte ${offset} is damaged`);
+    if (computeChecksum(header) !== checksum) throw new Error(`the header at byte ${offset} is damaged`);
     const size = Number.parseInt(readText(FIELDS.size, 12), 8);
     const end = offset + RECORD + size;
     if (!(size >= 0) || end > archive.length) throw new Error(`the file ${readText(FIELDS.name, 100)} is cut off`);

@@ -38,12 +38,12 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
   const years = new Map<number, DividendPoints>();
   for (const position of shownPositions) {
     const { year } = toCivilDate(days[position]!);
-    years.set(year, sumOf([years.get(year) ?? NO_POINTS, getPointsAt(position)]));
+    years.set(year, sumPoints([years.get(year) ?? NO_POINTS, getPointsAt(position)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
-  const trailing = sumOf([...points.keys()].filter((position) => days[position]! > yearBefore).map(getPointsAt));
+  const trailing = sumPoints([...points.keys()].filter((position) => days[position]! > yearBefore).map(getPointsAt));
   const toCome = createComingRows(columns, level[last]!, input.toCome);
-  const coming = sumOf(toCome);
+  const coming = sumPoints(toCome);
   return {
     index_id: columns.header.run_id,
     variant: columns.header.variant,
@@ -68,7 +68,7 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
 type DividendPoints = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
 const NO_POINTS: DividendPoints = { points: 0, net_points: 0 };
 
-function sumOf(all: readonly DividendPoints[]): DividendPoints {
+function sumPoints(all: readonly DividendPoints[]): DividendPoints {
   return all.reduce(
     (sum, pointsOfDay) => ({
       points: sum.points + pointsOfDay.points,
@@ -140,7 +140,7 @@ function sumPointsByDate(
     if (weight === 0) continue;
     points.set(
       session,
-      sumOf([
+      sumPoints([
         points.get(session) ?? NO_POINTS,
         createPoints(weight * level[session - 1]! * fraction, { weight, withheld }),
       ]),
@@ -155,10 +155,10 @@ function createComingRows(columns: RunColumns, level: number, toCome: readonly D
   const { names, has_index_weights: hasOwn } = columns.header;
   const last = columns.i32('days').length - 1;
   const weights = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);
-  const weightOf = new Map(names.map((name, position) => [name, weights[position]!]));
+  const weightByName = new Map(names.map((name, position) => [name, weights[position]!]));
   const rows = toCome.flatMap(
     ({ identifier, exDay, dividend, fraction, withheld, status, announcedDay }): ComingRow[] => {
-      const weight = weightOf.get(identifier) ?? 0;
+      const weight = weightByName.get(identifier) ?? 0;
       if (weight === 0) return [];
       return [
         {

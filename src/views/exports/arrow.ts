@@ -31,26 +31,26 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = createSchema({ runId, table }, columns);
-  const head = streamOf(schema, []).length - END_BYTES;
+  const head = encodeStream(schema, []).length - END_BYTES;
   let length = 0;
   const add = (piece: Uint8Array): void => {
     sink.append(piece);
     length += piece.length;
   };
-  if (from.at === 0) add(streamOf(schema, []).subarray(0, head));
+  if (from.at === 0) add(encodeStream(schema, []).subarray(0, head));
   return {
     rows(namedColumns, count) {
-      const stream = streamOf(schema, [recordBatch(schema, { columns: namedColumns, count })]);
+      const stream = encodeStream(schema, [recordBatch(schema, { columns: namedColumns, count })]);
       add(stream.subarray(head, -END_BYTES));
     },
     length: () => length,
     end(isLast) {
-      if (isLast) add(streamOf(schema, []).subarray(-END_BYTES));
+      if (isLast) add(encodeStream(schema, []).subarray(-END_BYTES));
     },
   };
 }
 
-function streamOf(schema: Schema, batches: readonly RecordBatch[]): Uint8Array {
+function encodeStream(schema: Schema, batches: readonly RecordBatch[]): Uint8Array {
   return tableToIPC(new Table(schema, [...batches]), 'stream');
 }
 

@@ -88,12 +88,12 @@ function slicePart(values: ColumnValues, from: number, to: number): ColumnValues
 
 /** Converts the texts of rows to positions in a list without duplicates. */
 export function toTextValues(texts: readonly (string | null)[]): TextValues {
-  const codeOf = new Map<string, number>();
+  const codeByText = new Map<string, number>();
   const codes = Int32Array.from(texts, (text) => {
     if (text === null) return -1;
-    const code = codeOf.get(text) ?? codeOf.size;
-    codeOf.set(text, code);
+    const code = codeByText.get(text) ?? codeByText.size;
+    codeByText.set(text, code);
     return code;
   });
-  return { codes, texts: [...codeOf.keys()] };
+  return { codes, texts: [...codeByText.keys()] };
 }

@@ -263,11 +263,11 @@ function getChildren(
   const children = new Map<number, number>();
   const { names, treatment } = columns.header;
   if (market === null || treatment.spin_offs === 'ignore') return children;
-  const placeOf = new Map(names.map((name, position) => [name, position]));
+  const positionByName = new Map(names.map((name, position) => [name, position]));
   for (const { type, status, identifier, related, exDay, value } of market.actions) {
     if (type !== 'SPIN_OFF' || status === 'cancelled' || exDay <= days[at - 1]! || exDay > days[at]!) continue;
-    const parent = placeOf.get(identifier);
-    const child = related === null ? undefined : placeOf.get(related);
+    const parent = positionByName.get(identifier);
+    const child = related === null ? undefined : positionByName.get(related);
     if (parent !== undefined && child !== undefined && shares[parent] !== 0)
       children.set(child, shares[child]! + shares[parent]! * value);
   }

@@ -53,7 +53,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
     rows(namedColumns, count) {
       rows += count;
       bufferedBatches.push({
-        columns: namedColumns.map((column) => ({ ...column, values: copyOf(column.values) })),
+        columns: namedColumns.map((column) => ({ ...column, values: copyValues(column.values) })),
         count,
       });
     },
@@ -93,7 +93,7 @@ function listMetadata(
 }
 
 /** Copies values that must outlive their batch. */
-function copyOf(values: ColumnValues): ColumnValues {
+function copyValues(values: ColumnValues): ColumnValues {
   return 'codes' in values ? { codes: values.codes.slice(), texts: values.texts } : values.slice();
 }
 
@@ -158,17 +158,17 @@ function encodeTexts(name: string, rows: number, parts: readonly CountedRows<Tex
   const texts: string[] = [];
   const codes = new Int32Array(rows);
   let lastTexts: readonly string[] | undefined;
-  let codeOf = new Int32Array(0);
+  let newCodes = new Int32Array(0);
   let offset = 0;
   for (const [{ codes: partCodes, texts: list }, count] of parts) {
     if (list !== lastTexts) {
       lastTexts = list;
-      codeOf = new Int32Array(list.length).fill(-1);
+      newCodes = new Int32Array(list.length).fill(-1);
     }
     for (let row = 0; row < count; row++) {
       const partCode = partCodes[row]!;
-      if (partCode >= 0 && codeOf[partCode] === -1) codeOf[partCode] = texts.push(list[partCode]!) - 1;
-      codes[offset++] = partCode < 0 ? -1 : codeOf[partCode]!;
+      if (partCode >= 0 && newCodes[partCode] === -1) newCodes[partCode] = texts.push(list[partCode]!) - 1;
+      codes[offset++] = partCode < 0 ? -1 : newCodes[partCode]!;
     }
   }
   return { name, kind: 'coded-text', codes, texts, isOptional: true };

@@ -46,9 +46,9 @@ export function createActiveShareMaker(
   benchmark: ExposureSide,
 ): FiguresMaker {
   const columnByName = new Map(ownExposureSide.names.map((name, position) => [name, position]));
-  const placeOf = Int32Array.from(benchmark.names, (name) => columnByName.get(name) ?? -1);
+  const ownPositions = Int32Array.from(benchmark.names, (name) => columnByName.get(name) ?? -1);
   const active = new Float64Array(ownExposureSide.names.length);
-  const areSame = placeOf.length === active.length && placeOf.every((position, i) => position === i);
+  const areSame = ownPositions.length === active.length && ownPositions.every((position, i) => position === i);
   return {
     figures,
     make(date) {
@@ -57,7 +57,7 @@ export function createActiveShareMaker(
         return;
       }
       active.set(date.own);
-      figures.values[date.at] = computeActiveShare(active, date.benchmark, placeOf);
+      figures.values[date.at] = computeActiveShare(active, date.benchmark, ownPositions);
     },
   };
 }
@@ -72,12 +72,12 @@ function computeAlignedActiveShare(ownWeights: Float64Array, benchmark: Float64A
 /**
  * Computes the active share.
  * @param active weights of one side, which are overwritten
- * @param placeOf positions of the other side's securities in `active`; -1 if absent
+ * @param ownPositions positions of the other side's securities in `active`; -1 if absent
  */
-function computeActiveShare(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
+function computeActiveShare(active: Float64Array, other: Float64Array, ownPositions: Int32Array): number {
   let sum = 0;
   for (let i = 0; i < other.length; i++) {
-    const column = placeOf[i]!;
+    const column = ownPositions[i]!;
     if (column >= 0) active[column]! -= other[i]!;
     else sum += Math.abs(other[i]!);
   }

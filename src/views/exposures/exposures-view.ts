@@ -44,7 +44,7 @@ export interface ExposuresInput {
   /** Maximum number of groups in the response. */
   readonly groups: number;
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
-  readonly groupOf: GroupOfDay;
+  readonly findGroup: GroupOfDay;
   /** Benchmark; null if there is none. */
   readonly benchmark: {
     readonly id: string;
@@ -163,7 +163,7 @@ function findGroups(exposuresQuery: ExposuresQuery, name: SideName, makers: Figu
   const { input, all, shown, sides } = exposuresQuery;
   const side = sides[name];
   if (side === null) return null;
-  const grouped = createSideGroups(side.names, all, input.groupOf);
+  const grouped = createSideGroups(side.names, all, input.findGroup);
   const { groups } = grouped;
   if (groups.length > CACHED_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
   const figures = getKeptFigures(exposuresQuery, name, {

@@ -52,8 +52,8 @@ export function writeFigure(json: JsonWriter, values: Float64Array): void {
   if (figureText !== undefined && figureText.first <= first && end <= figureText.end) {
     json.token(
       figureText.bytes.subarray(
-        beginOf(figureText, first),
-        end === figureText.end ? figureText.bytes.length : beginOf(figureText, end) - 1,
+        findOffset(figureText, first),
+        end === figureText.end ? figureText.bytes.length : findOffset(figureText, end) - 1,
       ),
     );
   } else {
@@ -79,7 +79,7 @@ function write(json: JsonWriter, values: Float64Array, first: number): FigureTex
 const COMMA = 44;
 
 /** Returns the offset of the text of a date. */
-function beginOf({ first, bytes, marks }: FigureText, date: number): number {
+function findOffset({ first, bytes, marks }: FigureText, date: number): number {
   const offset = date - first;
   let position = marks[Math.floor(offset / MARKED)]!;
   for (let commas = offset % MARKED; commas > 0; position++) if (bytes[position] === COMMA) commas--;

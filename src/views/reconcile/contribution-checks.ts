@@ -47,8 +47,8 @@ export function createContributionPass(columns: RunColumns, weights: PanelRows):
   return {
     see(period) {
       if (period === last) return;
-      parts.set(window.contributionsOf(period));
-      parts.set(window.partsOf(period), columns.header.names.length);
+      parts.set(window.computeContributions(period));
+      parts.set(window.getParts(period), columns.header.names.length);
       for (const { from, to, link } of links) if (period >= from && period < to) link.add(period - from, parts);
     },
     checks: () =>

@@ -75,8 +75,8 @@ function readApplied(
  */
 function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
-  const invested = sumOf(applied);
-  const before = sumOf(uncapped);
+  const invested = sumValues(applied);
+  const before = sumValues(uncapped);
   const exposure = computeExposure({ applied, uncapped, isOfIndex });
   const moved = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
   return [
@@ -172,6 +172,6 @@ function checkCaps({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfInd
   ];
 }
 
-function sumOf(values: Float64Array): number {
+function sumValues(values: Float64Array): number {
   return values.reduce((total, value) => total + value, 0);
 }

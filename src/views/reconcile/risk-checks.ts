@@ -22,7 +22,7 @@ export function checkRisk({ names, risk, active }: MeasuredRisk): Check[] {
     createCheck({
       name: 'risk contributions',
       meaning: 'The risk contributions of the held securities sum to the volatility.',
-      left: sum(risk.contributionOf),
+      left: sum(risk.findContribution),
       right: risk.payload.volatility,
       tolerance: RISK_TOLERANCE,
     }),
@@ -32,7 +32,7 @@ export function checkRisk({ names, risk, active }: MeasuredRisk): Check[] {
             name: 'active risk contributions',
             meaning:
               'The active risk contributions, including those of securities that are not held, sum to the tracking error.',
-            left: sum(active.contributionOf) + notHeld,
+            left: sum(active.findContribution) + notHeld,
             right: active.payload.tracking_error,
             tolerance: RISK_TOLERANCE,
           }),

@@ -123,7 +123,7 @@ export interface RunFigures {
    */
   attribution(): AttributionView;
   risk(): RiskFigures | Missing;
-  nameOf(identifier: string): string | null;
+  findName(identifier: string): string | null;
 }
 
 const NO_MARKET: Missing = { missing: 'This needs a served data store, and none is served.' };
@@ -165,7 +165,7 @@ export function createRunFigures({
       requestedAsOf: null,
       weights: { ...readPositiveWeights(columns, null), round: (weight) => weight }, // tables and charts round the weights
       benchmark: null,
-      sharesOf: () => null,
+      findShares: () => null,
       risk: null,
       activeRisk: null,
     }),
@@ -213,7 +213,7 @@ export function createRunFigures({
     rebalances: (limit) => listLatestRebalances(columns, limit),
     attribution,
     risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, constituents()))),
-    nameOf: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
+    findName: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
   };
 }
 
@@ -257,9 +257,9 @@ function toConstituents({ weights }: WeightsView, names: readonly string[], labe
   });
 }
 
-function createRiskFigures({ payload, contributionOf }: HeldRisk, constituents: readonly Constituent[]): RiskFigures {
+function createRiskFigures({ payload, findContribution }: HeldRisk, constituents: readonly Constituent[]): RiskFigures {
   const names = constituents.flatMap((constituent) => {
-    const contribution = contributionOf(constituent.identifier);
+    const contribution = findContribution(constituent.identifier);
     return contribution === null ? [] : [{ ...constituent, contribution }];
   });
   return {

@@ -67,16 +67,16 @@ export function computeRebalanceOrders(
   const session = sm.sessionAt(columns.i32('days', position, position + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
   const rates = createExchangeRates(sm, readSecurityCurrency(header));
-  const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly held: number })[] => {
+  const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly shares: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
     const name = readSecurityAsKnown({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
-    return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
+    return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((before[i]! * aum) / name.price) }] : [];
   });
-  const cash = names.reduce((uninvested, { held, price }) => uninvested - held * price, aum);
+  const cash = names.reduce((uninvested, { shares, price }) => uninvested - shares * price, aum);
   const holdings = names
-    .filter(({ held }) => held !== 0)
-    .map(({ identifier, held }) => ({ identifier, shares: held, value: null }));
+    .filter(({ shares }) => shares !== 0)
+    .map(({ identifier, shares }) => ({ identifier, shares, value: null }));
   const accounts = [{ name: 'Portfolio', cash: Math.max(0, cash), holdings }];
   const pack = createPack(names, { ...request, aum: null, accounts });
   return {
@@ -92,7 +92,7 @@ export function computeRebalanceOrders(
 /** Result of a scenario in a report, or the reason why there is none. */
 export interface ScenarioResult {
   readonly name: string;
-  readonly found: ScenarioOutcome | Missing;
+  readonly outcome: ScenarioOutcome | Missing;
 }
 
 /** Reference column with the groups whose mean return replaces a missing return of a security. */
@@ -109,9 +109,9 @@ export function runScenarios(
   return requestedScenarios.map((scenario): ScenarioResult => {
     const { name } = scenario;
     try {
-      return { name, found: computeScenario(market, scenario, { by: PROXIES, path: name }) };
+      return { name, outcome: computeScenario(market, scenario, { by: PROXIES, path: name }) };
     } catch (failure) {
-      if (failure instanceof Refusal) return { name, found: { missing: formatReason(failure) } };
+      if (failure instanceof Refusal) return { name, outcome: { missing: formatReason(failure) } };
       throw failure;
     }
   });

@@ -62,7 +62,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
     tick(0.5 + (0.4 * i) / pages.length, 'drawing pages');
     pdf.addPage({ size: [area.width, area.height], margin: 0 });
     drawPlacements(placements, sections, { canvas, tick });
-    drawFoot(canvas, area, { name: title, stamp: stampOf(figures, renderedAt), page: i + 1, pages: pages.length });
+    drawFoot(canvas, area, { name: title, stamp: formatStamp(figures, renderedAt), page: i + 1, pages: pages.length });
   });
   root.end();
   tick(0.9, 'writing the document');
@@ -80,7 +80,7 @@ function formatTitle({ name, blocks }: ReportTemplateDocument, figures: ReportIn
 /** Maximum number of runs listed in the footer. */
 const LISTED_MAX = 3;
 
-function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
+function formatStamp(figures: ReportInput['figures'], renderedAt: string): string {
   const ends = [...new Set([...figures.values()].map(({ overview }) => overview.end))].toSorted();
   const data =
     ends.length > LISTED_MAX

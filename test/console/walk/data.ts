@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { zipOf } from '#console/pages/data/zip.js';
+import { createZip } from '#console/pages/data/zip.js';
 import { formatCount } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
@@ -112,7 +112,7 @@ export function describeData(desk: () => Desk): void {
       name: `eod/${name}_data.csv`,
       text: ['Date,Close', ...listRows(n)].join('\n'),
     }));
-    const archive = await zipOf(
+    const archive = await createZip(
       [...files, { name: 'read me.pdf', text: 'x' }].map(({ name, text }) => ({
         name,
         bytes: new TextEncoder().encode(text),

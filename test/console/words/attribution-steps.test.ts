@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AttributionView, GroupAttributionRow } from '#clients/typescript/divisor.js';
-import { groupStepsOf, createSteps } from '#console/pages/index/attribution-steps.js';
+import { createGroupSteps, createSteps } from '#console/pages/index/attribution-steps.js';
 
 test('the steps of an attribution sum to its total, with and without costs', () => {
   const gains = [0.05, 0.04, 0.03, 0.02, 0.01, 0.009, 0.008, 0.002, 0.001, 0.0005];
@@ -19,7 +19,7 @@ test('the steps of an attribution sum to its total, with and without costs', () 
 
 test('the steps of the sectors are sorted by contribution and end in the total', () => {
   const groups = [-0.02, 0.05].map((contribution, k) => ({ group: `G${k}`, contribution }) as GroupAttributionRow); // no other members are read
-  expect(groupStepsOf(groups, 0.03)).toEqual([
+  expect(createGroupSteps(groups, 0.03)).toEqual([
     { label: 'G1', value: 0.05 },
     { label: 'G0', value: -0.02 },
     { label: 'total', value: 0.03, isTotal: true },

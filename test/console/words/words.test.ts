@@ -11,7 +11,7 @@ import { removeInapplicable } from '#console/components/form/field-spec.js';
 import { setPath } from '#console/pages/data/folder-files.js';
 import { suggestName, findTrouble, addFiles, removeFile } from '#console/pages/data/import-files.js';
 import { readSources } from '#console/pages/data/sources.js';
-import { zipOf } from '#console/pages/data/zip.js';
+import { createZip } from '#console/pages/data/zip.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
 import {
   listFindingsAt,
@@ -215,7 +215,7 @@ test('a time has its zone, and a day exists in the calendar', () => {
 describe('an archive in the browser', () => {
   const packZip = async (names: readonly string[]) =>
     new File(
-      [await zipOf(names.map((name) => ({ name, bytes: new TextEncoder().encode(`${name}\n`.repeat(50)) })))],
+      [await createZip(names.map((name) => ({ name, bytes: new TextEncoder().encode(`${name}\n`.repeat(50)) })))],
       'a.zip',
     );
 

@@ -171,7 +171,7 @@ describe('on random markets with every kind of corporate action', () => {
         requestedAsOf: null,
         weights,
         benchmark: null,
-        sharesOf: () => null,
+        findShares: () => null,
         risk: null,
         activeRisk: null,
       });

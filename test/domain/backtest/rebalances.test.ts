@@ -15,7 +15,7 @@ import { columnsOf } from './shorts-case.js';
 import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, repeatPrice } from './event-case.js';
 import { runOverviewJson, runResultJson } from './run-texts.js';
 
-const EMPTY = { runId: 'X', benchmark: null, sharesOf: () => null, risk: null, activeRisk: null };
+const EMPTY = { runId: 'X', benchmark: null, findShares: () => null, risk: null, activeRisk: null };
 
 describe('the schedule', () => {
   const twoWeeks = [

@@ -45,7 +45,7 @@ describe('views of a run with a short position', () => {
       requestedAsOf: null,
       weights: readPositiveWeights(columns, null),
       benchmark: new Map([['C', 0.1]]),
-      sharesOf: () => null,
+      findShares: () => null,
       risk: null,
       activeRisk: null,
     });
@@ -69,7 +69,7 @@ describe('views of a run with a short position', () => {
     const groups = createGroupsView(columns, {
       window: { start: null, end: null },
       by: 'SIDE',
-      groupOf: (name) => (name === 'C' ? 'short' : 'long'),
+      findGroup: (name) => (name === 'C' ? 'short' : 'long'),
       benchmark: null,
     });
     expect(groups.groups.map(({ group }) => group)).toEqual(['long', 'short', 'CASH']);

@@ -189,7 +189,7 @@ describe('levels and weights of a document with decimals', () => {
       requestedAsOf: null,
       weights: readPositiveWeights(columns, null),
       benchmark: null,
-      sharesOf: () => null,
+      findShares: () => null,
       risk: null,
       activeRisk: null,
     });

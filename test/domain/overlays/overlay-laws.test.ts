@@ -70,7 +70,7 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
       const groups = createGroupsView(columns, {
         window: { start: null, end: null },
         by: 'INITIAL',
-        groupOf: (name) => name.slice(0, 1),
+        findGroup: (name) => name.slice(0, 1),
         benchmark: null,
       });
       expect(Math.abs(groups.residual)).toBeLessThan(1e-10);

@@ -121,7 +121,7 @@ describe('exposure', () => {
       requestedAsOf: null,
       weights,
       benchmark: null,
-      sharesOf: () => null,
+      findShares: () => null,
       risk: null,
       activeRisk: null,
     });

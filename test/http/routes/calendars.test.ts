@@ -40,15 +40,15 @@ const DOCUMENTS = new Map(
 let app: App;
 beforeAll(() => {
   const calendars = openCalendars();
-  async function indexOf(id: string) {
+  async function readIndex(id: string) {
     const entry = DOCUMENTS.get(id);
     if (entry === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
     return entry;
   }
-  const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
+  const scheduleOf = createIndexSchedules({ calendars, readIndex, findIndexRun: () => Promise.resolve(undefined) });
   const views = createCalendarViews({
     calendars,
-    scheduleOf: async (id) => scheduleOf(await indexOf(id)),
+    readSchedule: async (id) => scheduleOf(await readIndex(id)),
     today: () => parseValidDay('2026-11-20'),
   });
   const acceptReader = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });

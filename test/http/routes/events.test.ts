@@ -55,11 +55,15 @@ const storedDocuments: Pick<DocumentStore, 'get' | 'list'> = {
 };
 const readToday = () => parseValidDay('2026-11-20');
 const indexOf = async (id: string) => documents.find((document) => document.id === id)!;
-const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
+const scheduleOf = createIndexSchedules({
+  calendars,
+  readIndex: indexOf,
+  findIndexRun: () => Promise.resolve(undefined),
+});
 const app = createApp({
   api: eventRoutes,
   handlers: createEventHandlers(
-    createEvents({ documents: storedDocuments, calendars, scheduleOf, today: readToday }),
+    createEvents({ documents: storedDocuments, calendars, computeSchedule: scheduleOf, today: readToday }),
     readToday,
   ),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),

@@ -32,12 +32,12 @@ test('an owner at its limit is skipped and keeps its turn', () => {
   ] as const)
     queue.push(owner, jobId);
   const isNotOwnedByA = (owner: string): boolean => owner !== 'a';
-  expect([queue.peek(isNotOwnedByA), queue.shift(isNotOwnedByA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual([
-    'b1',
-    'b1',
-    1,
-    0,
-  ]);
+  expect([
+    queue.peek(isNotOwnedByA),
+    queue.shift(isNotOwnedByA),
+    queue.countWaiting('b'),
+    queue.countWaiting('c'),
+  ]).toEqual(['b1', 'b1', 1, 0]);
   expect(queue.peek(() => false)).toBeUndefined();
   expect(drain(queue)).toEqual(['a1', 'b2']);
 });

@@ -50,7 +50,7 @@ async function openOn(
 describeJobQueue('the local queue', async (limits) => openOn(await newFolder(), limits, createTestClock()));
 
 const LIMITS: QueueLimits = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 4,
   ownerQueueMax: 4,
   endedMax: 100,
@@ -68,7 +68,7 @@ const job: NewJob = {
   origin: null,
 };
 const room = () => ({ lanes: [], freeBytes: 0 });
-const node = { onWork: () => {}, progressOf: () => undefined, room };
+const node = { onWork: () => {}, findProgress: () => undefined, getFreeCapacity: room };
 const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
 /** Runs a test on a joined queue that contains one waiting job. */
@@ -114,8 +114,8 @@ test('a node is notified when a paused kind is resumed', async () => {
   let calls = 0;
   await queue.join({
     onWork: () => void calls++,
-    progressOf: () => undefined,
-    room: () => ({ lanes: [], freeBytes: 0 }),
+    findProgress: () => undefined,
+    getFreeCapacity: () => ({ lanes: [], freeBytes: 0 }),
   });
   const by = { author: 'ada', keyId: null, note: null, requestId: '' };
   await paused.pause('backtest', { paused_at: '2024-06-28T00:00:00.000Z', author: 'ada', reason: null }, by);

@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgresql)('on PostgreSQL', () => {
 
 describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   const LIMITS: QueueLimits = {
-    retryOf: RETRIES_AT_ONCE,
+    getRetryPolicy: RETRIES_AT_ONCE,
     queueMax: 1000,
     ownerQueueMax: 1000,
     endedMax: 1000,

@@ -8,7 +8,7 @@ import { createTestClock } from '../test-clock.js';
 import { openNode, type OpenedNode } from './open-node.js';
 
 const LIMITS: QueueLimits = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 1000,
   ownerQueueMax: 1000,
   endedMax: 1000,

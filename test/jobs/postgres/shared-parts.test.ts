@@ -14,7 +14,7 @@ import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 const limits = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 9,
   ownerQueueMax: 9,
   endedMax: 9,
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     async function readSeenWork(node: string, version = '1', freeBytes = 100) {
       const helper = { node, version: () => version };
       const look = createPulse({ database, schema, node, helper });
-      return (await look({ ...nothing, room: { ...capacity, freeBytes } })).waiting;
+      return (await look({ ...nothing, capacity: { ...capacity, freeBytes } })).waiting;
     }
     expect(await readSeenWork('other')).toEqual({ jobs: false, parts: true });
     expect(await readSeenWork('own')).toEqual({ jobs: false, parts: false });
@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const state = { ...message, role: 'worker', protocol: 3, lacks: [], clock_offset_ms: 0 };
     for (const node of ['helper', 'idle', 'own']) {
       const say = createPulse({ database, schema: `"${schema}"`, node, helper: undefined });
-      await say({ state, events: undefined, asksSilent: false, asksNodes: false, room: undefined });
+      await say({ state, events: undefined, asksSilent: false, asksNodes: false, capacity: undefined });
     }
     const helper = partsOf('helper');
     const { lease } = (await helper.claim(ORDER))!;

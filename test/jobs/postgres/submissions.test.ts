@@ -82,7 +82,7 @@ test.skipIf(!hasPostgresql)(
     const limits = { queueMax: 31, ownerQueueMax: 100, endedMax: 10_000, jobBytesMax: 1000, leaseMs: LEASE_MS };
     const { queue, statements, close } = await openNode(
       world,
-      { ...limits, retryOf: RETRIES_AT_ONCE },
+      { ...limits, getRetryPolicy: RETRIES_AT_ONCE },
       createTestClock(),
     );
     await queue.submit(createJob('first')); // the first submission queries the memory of the nodes

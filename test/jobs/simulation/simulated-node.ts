@@ -18,7 +18,7 @@ const LOOK_MS = 200;
 const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
 const LIMITS = {
-  retryOf: RETRIES_AT_ONCE,
+  getRetryPolicy: RETRIES_AT_ONCE,
   queueMax: 100,
   ownerQueueMax: 100,
   endedMax: 1000,

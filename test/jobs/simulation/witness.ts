@@ -31,7 +31,7 @@ export interface Witness {
 }
 
 export interface WitnessLimits {
-  readonly retryOf: RetryPolicies;
+  readonly getRetryPolicy: RetryPolicies;
   readonly runningMax: number;
   readonly memoryBytes: number;
   readonly leaseMs: number;
@@ -62,7 +62,7 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
       say(`${jobId} started without being running on disk`);
     const countIn = (ended: ReadonlySet<string>): number =>
       [...ended].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
-    const retry = limits.retryOf('backtest');
+    const retry = limits.getRetryPolicy('backtest');
     if (countIn(crashed) >= retry.crashes) say(`${jobId} started again after ${countIn(crashed)} crashes`);
     if (countIn(lost) >= retry.losses) say(`${jobId} started again after ${countIn(lost)} lost attempts`);
     const own = { token, bytes: record!.estimated_bytes, signal };

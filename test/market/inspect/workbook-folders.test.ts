@@ -11,7 +11,7 @@ import type { Answers } from '#market/inspect/question.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readImport } from '#market/import/read-import.js';
-import { zipOf } from '#console/pages/data/zip.js';
+import { createZip } from '#console/pages/data/zip.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;
@@ -150,7 +150,7 @@ describe('an archive of workbooks', () => {
   };
   const packArchive = async (files: Readonly<Record<string, Uint8Array | string>>) => {
     const members = Object.entries(files).map(([name, bytes]) => ({ name, bytes: new Uint8Array(Buffer.from(bytes)) }));
-    return Buffer.from(await (await zipOf(members)).arrayBuffer());
+    return Buffer.from(await (await createZip(members)).arrayBuffer());
   };
   const inspectArchive = (archive: Buffer, answers: Answers = {}) =>
     inspect({ kind: 'csv', content: archive.toString('base64') }, { answers });
@@ -205,7 +205,7 @@ describe('an archive of workbooks', () => {
   test('of small workbooks that unpack to more than one upload may hold is refused before they are unpacked', async () => {
     const bomb = Buffer.from(
       await (
-        await zipOf([
+        await createZip([
           { name: '[Content_Types].xml', bytes: new Uint8Array(Buffer.from('<Types/>')) },
           { name: 'xl/a.bin', bytes: new Uint8Array(randomBytes(1_100_000)) },
         ])

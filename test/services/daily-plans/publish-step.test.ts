@@ -23,7 +23,7 @@ async function repeatPublication(entries: readonly Partial<PublicationEntry>[]):
   await perform({
     spec: { allow_partial: false, errors: null },
     day: () => ({ date: DATE }),
-    ancestorsOf: () => new Set(),
+    getAncestors: () => new Set(),
     waves: [['CORE']],
     isOpen: () => true,
     item: () => before,

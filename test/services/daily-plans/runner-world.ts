@@ -47,7 +47,7 @@ const NO_PARTICIPANTS = {
   changes: { watch: () => ({ next: rejectUnused }) },
   artifacts: { stream: rejectUnused },
   approvals: {
-    ruleOf: () => undefined,
+    getRule: () => undefined,
     guarded: (_by, work) =>
       work({ admit: async () => ({ approval_id: null, approved_by: [] }), foresee: rejectUnused }),
   },

@@ -65,17 +65,17 @@ test('stores are loaded at their first use, once for concurrent callers; the act
   expect(first).toBe(second);
   expect(await stores.of('desk')).toBe(markets.served());
   expect(await stores.of('east')).toBe(first);
-  expect([loads, stores.kept()]).toEqual([['east'], ['east']]);
+  expect([loads, stores.listKept()]).toEqual([['east'], ['east']]);
   await expect(stores.of('gone')).rejects.toMatchObject({ code: 'STORE_NOT_FOUND' });
 });
 
 test('kept stores stay within their memory: the least recently used is released, the last one used never', async () => {
   const { stores, loads } = await openStoreWorld(2 * STORE_BYTES);
   for (const id of ['east', 'west', 'east', 'north']) await stores.of(id);
-  expect(stores.kept()).toEqual(['east', 'north']);
+  expect(stores.listKept()).toEqual(['east', 'north']);
   const small = await openStoreWorld(STORE_BYTES / 2);
   for (const id of ['east', 'west']) await small.stores.of(id);
-  expect(small.stores.kept()).toEqual(['west']);
+  expect(small.stores.listKept()).toEqual(['west']);
   expect(loads).toEqual(['east', 'west', 'north']);
 });
 
@@ -84,7 +84,7 @@ test('a released content that a call still uses is not read again, but another c
   await stores.within('east', async () => {
     const held = getCallMarket();
     await stores.of('west');
-    expect(stores.kept()).toEqual(['west']);
+    expect(stores.listKept()).toEqual(['west']);
     expect(await stores.of('east')).toBe(held);
   });
   expect(loads).toEqual(['east', 'west']);
@@ -111,7 +111,7 @@ test('a removed store is removed from memory', async () => {
   const { stores } = await openStoreWorld(10 * STORE_BYTES);
   await stores.of('east');
   stores.onRemoved({ store_id: 'east' });
-  expect(stores.kept()).toEqual([]);
+  expect(stores.listKept()).toEqual([]);
 });
 
 test('a call reads its market to its end, whatever the store has meanwhile, and not after it', async () => {

@@ -54,9 +54,9 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     }),
   });
   const secrets = [`whsec_${CALLBACK_KEY.toString('base64')}`];
-  const post = createPost({ places: callbackPlaces, secrets, now: Date.now, userAgent: 'test' });
+  const post = createPost({ destinations: callbackPlaces, secrets, now: Date.now, userAgent: 'test' });
   const mailServer = options.smtpUrl === undefined ? undefined : { url: options.smtpUrl, from: 'indices@desk.example' };
-  const real = createSenders({ places: destinations, post, mailServer });
+  const real = createSenders({ destinations, post, mailServer });
   const contents = new Map<string, Buffer>();
   const read: string[] = [];
 
@@ -73,7 +73,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     id: 'ACME',
     document: ClientBody.parse({ name: 'Acme', entitlements: [{}], ...body }),
     version: 1,
-    secretOf: () => secret,
+    findSecret: () => secret,
   });
 
   return {
@@ -93,7 +93,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     ): Promise<DeliveryCounts> {
       const deliver = createDeliverFiles({
         senders: wrap(real),
-        places: destinations,
+        destinations,
         pauseMs: 1,
         artifacts: {
           async read({ sha256 }) {

@@ -6,7 +6,7 @@ import { createDerivatives } from '#services/derivatives/derivatives.js';
 
 const asOf = parseValidDay('2024-12-31');
 const derivatives = createDerivatives({
-  levelsOf: () => Promise.resolve({ calendar: 'XNYS', days: [asOf - 1, asOf], levels: [990, 1000] }),
+  readLevels: () => Promise.resolve({ calendar: 'XNYS', days: [asOf - 1, asOf], levels: [990, 1000] }),
   announcedDividends: () =>
     Promise.resolve({
       asOf,

@@ -24,7 +24,7 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
     return answers[Math.min(sent.length, answers.length) - 1];
   };
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
-  const open = () => createDeliveries({ documents, places: destinations, send, clock: time.clock, log });
+  const open = () => createDeliveries({ documents, destinations, send, clock: time.clock, log });
   const add = (id: string) =>
     documents.transaction(async (tx) => {
       const next_attempt_at = formatTimestamp(time.clock.now());
@@ -130,9 +130,9 @@ test.each([
   ['http://8.8.8.8/', undefined],
 ])('a callback at %s', (url, reason) => {
   const hosts = ['hooks.test', 'ported.test:8443', '127.0.0.1', '[::ffff:7f00:1]', '10.1.2.3', '8.8.8.8'];
-  const { problemOf } = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
-  if (reason === undefined) expect(problemOf(url)).toBeUndefined();
-  else expect(problemOf(url)?.reason).toMatch(reason);
+  const { findProblem } = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
+  if (reason === undefined) expect(findProblem(url)).toBeUndefined();
+  else expect(findProblem(url)?.reason).toMatch(reason);
 });
 
 test('private networks are reached if they are allowed, but never cloud metadata addresses', () => {

@@ -64,7 +64,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
     artifacts: { damaged: async () => new Set() },
     markets: { settled: async () => {} },
     states: {
-      staleOf: async () => null,
+      findStaleState: async () => null,
       findMarket: () => {
         throw new Error('not asked for');
       },

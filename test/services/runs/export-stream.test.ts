@@ -57,7 +57,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
     const bytes = new TextEncoder().encode(`part ${at};`);
     // only half of the bytes fit
     const length = bytes.length >> 1;
-    new Uint8Array(input.room).set(bytes.subarray(0, length));
+    new Uint8Array(input.buffer).set(bytes.subarray(0, length));
     return { length, rest: bytes.slice(length), next: at + 1 < parts ? { at: at + 1, rows: at + 1 } : null };
   };
   const dependencies = {
@@ -66,7 +66,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
     jobs: { query },
     views: createViewCache(),
     markets: { served: () => undefined },
-    states: { staleOf: async () => null, isOtherStore: async () => false },
+    states: { findStaleState: async () => null, isOtherStore: async () => false },
   } as unknown as Parameters<typeof createExports>[0];
   return { asked: requests, exports: createExports(dependencies) };
 }

@@ -42,7 +42,7 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
     runnables: {
       onStoredTerms: async () => ({}) as never,
       currentRun: async () => undefined,
-      async planOf(id) {
+      async planRun(id) {
         const refusal = refusalOf(id);
         if (refusal !== undefined) throw refusal;
         return { plan: { runId: id }, version: 1, dataVersion: {} } as never;

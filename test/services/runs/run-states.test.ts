@@ -159,7 +159,7 @@ function createWorld({
 
 const staleOf = async (given: World) => {
   const { run, states } = createWorld(given);
-  return states.staleOf(run);
+  return states.findStaleState(run);
 };
 
 describe('a stored run', () => {
@@ -169,12 +169,12 @@ describe('a stored run', () => {
 
   test('is compared with the documents once, until one of them changes', async () => {
     const { run, states, reads, change } = createWorld({});
-    await states.staleOf(run);
+    await states.findStaleState(run);
     const once = reads();
-    for (let i = 0; i < 5; i++) expect(await states.staleOf(run)).toBeNull();
+    for (let i = 0; i < 5; i++) expect(await states.findStaleState(run)).toBeNull();
     expect(reads()).toBe(once);
     change({ ...INDEX, currency: 'EUR' });
-    expect(await states.staleOf(run)).toEqual({
+    expect(await states.findStaleState(run)).toEqual({
       definition: true,
       data: false,
       engine: false,
@@ -182,18 +182,18 @@ describe('a stored run', () => {
       store_id: null,
     });
     change(INDEX);
-    expect(await states.staleOf(run)).toBeNull();
+    expect(await states.findStaleState(run)).toBeNull();
   });
 
   test('is not compared again when other documents change', async () => {
     const { run, states, reads, changeAnother } = createWorld({});
-    await states.staleOf(run);
+    await states.findStaleState(run);
     const once = reads();
     changeAnother();
-    await states.staleOf(run);
+    await states.findStaleState(run);
     const again = reads() - once;
     expect(again).toBe(once); // each document was read once, for its ETag
-    await states.staleOf(run);
+    await states.findStaleState(run);
     expect(reads() - once).toBe(again);
   });
 
@@ -210,7 +210,7 @@ describe('a stored run', () => {
       served: { datasetId: 'desk', contentHash: 'later' },
     });
     change({ ...INDEX, base_value: 7 });
-    expect(await states.staleOf(run)).toEqual({
+    expect(await states.findStaleState(run)).toEqual({
       definition: true,
       data: true,
       engine: true,
@@ -261,10 +261,10 @@ describe('the store of a run', () => {
     const { run, states } = createWorld({ run: { store_id: 'other' }, others: ['other'] });
     expect(idOf(await states.requireMarket(run))).toBe('other');
     expect(idOf(await states.servedMarket(run))).toBe('other');
-    expect(await states.storeOf(run)).toBe('other');
+    expect(await states.findStore(run)).toBe('other');
     const own = createWorld({ run: { store_id: 'desk' } });
     expect(idOf(await own.states.requireMarket(own.run))).toBe('desk');
-    expect(await own.states.storeOf(own.run)).toBeUndefined();
+    expect(await own.states.findStore(own.run)).toBeUndefined();
   });
 
   test('is refused with its reason if it cannot be read', async () => {
@@ -299,10 +299,10 @@ describe('a run of an index that belongs to a store', () => {
     const made = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
     const { run, states, change } = createWorld(made);
     change(onOther);
-    expect(await states.staleOf(run)).toBeNull();
+    expect(await states.findStaleState(run)).toBeNull();
     const later = createWorld({ ...made, run: { store_id: 'other', store_content_hash: 'before' } });
     later.change(onOther);
-    expect(await later.states.staleOf(later.run)).toMatchObject({
+    expect(await later.states.findStaleState(later.run)).toMatchObject({
       definition: false,
       data: true,
       reasons: ['The store other holds other content than the run was made on.'],
@@ -313,14 +313,14 @@ describe('a run of an index that belongs to a store', () => {
   test('is stale if it was made on another store, or its store was deleted', async () => {
     const moved = createWorld({ run: { store_id: 'desk' }, stores });
     moved.change(onOther);
-    expect(await moved.states.staleOf(moved.run)).toMatchObject({
+    expect(await moved.states.findStaleState(moved.run)).toMatchObject({
       data: true,
       reasons: ['The run was made on the store desk; the index belongs to other.'],
       store_id: 'desk',
     });
     const gone = createWorld({ run: { store_id: 'other' } });
     gone.change(onOther);
-    expect(await gone.states.staleOf(gone.run)).toMatchObject({
+    expect(await gone.states.findStaleState(gone.run)).toMatchObject({
       data: true,
       reasons: ['The store other of the index is not registered.'],
     });

@@ -88,9 +88,9 @@ describe('a view with the state of its run', () => {
   });
 
   test('has the etag of the stored run while it is current, and a separate one for each state', () => {
-    const other = createStateHead(createRunState({ ...STALE, engine: true })).etagOf('abc');
-    const own = createStateHead(createRunState(STALE)).etagOf('abc');
-    expect(createStateHead(createRunState(null)).etagOf('abc')).toBe('abc');
+    const other = createStateHead(createRunState({ ...STALE, engine: true })).toEtag('abc');
+    const own = createStateHead(createRunState(STALE)).toEtag('abc');
+    expect(createStateHead(createRunState(null)).toEtag('abc')).toBe('abc');
     expect(new Set(['abc', own, other]).size).toBe(3);
     expect([own, other, 'abc'].map(removeMarks)).toEqual(['abc', 'abc', 'abc']);
   });

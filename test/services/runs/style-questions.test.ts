@@ -45,12 +45,12 @@ test('the other datapoints are precomputed for the latest run of a single servic
   ];
   expect(createExportRequest(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
   expect(createExportRequest(alone.inputs, 'CAP1')).toHaveLength(2);
-  alone.asked('CAP1');
+  alone.noteRequest('CAP1');
   await alone.tick();
   expect(createExportRequest(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
-  alone.asked('CAP1');
+  alone.noteRequest('CAP1');
   expect(await alone.tick()).toEqual([]);
-  several.asked('CAP1');
+  several.noteRequest('CAP1');
   await several.tick();
   expect(several.inputs.slice(before!.length).map(({ input }) => input)).toEqual(
     alone.inputs.slice(-2 * OTHERS.length).map(({ input }) => input),

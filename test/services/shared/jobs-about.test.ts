@@ -93,7 +93,7 @@ function createWorldWith(isThere: () => boolean) {
       payload: { plan: PLAN, engine_version: '' },
     },
     replay: {
-      kind: createReplayJob({ ...ofRuns, states: { staleOf: async () => null } }),
+      kind: createReplayJob({ ...ofRuns, states: { findStaleState: async () => null } }),
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {

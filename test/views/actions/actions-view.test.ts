@@ -90,7 +90,7 @@ function showWholeIndexUntil(
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = createActionsView(columns, { ...terms, from: null, to: null });
   const index = readHoldingsAtEnd(columns, terms);
-  return { shown, index, held: index.held };
+  return { shown, index, held: index.holdings };
 }
 
 test.each([

@@ -23,7 +23,7 @@ const exposuresInput: Omit<ExposuresInput, 'keep'> = {
   by: 'SECTOR',
   groups: 4,
   interval: 'native',
-  groupOf: (name, day) => ({
+  findGroup: (name, day) => ({
     group: `S${(name.charCodeAt(name.length - 1) + Math.floor(day / 90)) % 7}`,
     until: day + 1,
   }),
@@ -183,7 +183,7 @@ test('groups, concentration and averages are sums over the weights of each date'
     const weights = [...columns.f64(block, t * NAMES, (t + 1) * NAMES)];
     const sums = new Map<string, number>();
     names.forEach((name, i) => {
-      const { group } = exposuresInput.groupOf(name, day);
+      const { group } = exposuresInput.findGroup(name, day);
       sums.set(group, (sums.get(group) ?? 0) + weights[i]!);
     });
     for (const { group, weights: of } of view.groups)
@@ -209,8 +209,8 @@ test('groups, concentration and averages are sums over the weights of each date'
 
 test('one group per security exceeds the cache, and sums to the invested weight', () => {
   const { keep, kept } = createCountedCache();
-  const groupOf = (name: string) => ({ group: name, until: Infinity });
-  const view = createExposures(open(), { ...exposuresInput, by: 'IDENTIFIER', groupOf, groups: 3, keep });
+  const findGroup = (name: string) => ({ group: name, until: Infinity });
+  const view = createExposures(open(), { ...exposuresInput, by: 'IDENTIFIER', findGroup, groups: 3, keep });
   expect([...kept.keys()].filter((key) => key.includes('groups'))).toEqual([]);
   expect(view.groups.map(({ group }) => group).at(-1)).toBe('OTHERS');
   view.days.forEach((_, t) =>

@@ -162,8 +162,8 @@ function createScale({ left, top, width, height, x, y }: ChartFrame, isLog: bool
   const size = isLog ? Math.log : (value: number) => value;
   const [low, high] = [size(y[0]), size(y[1])];
   return {
-    xOf: (seconds: number) => left + ((seconds - x[0]) / (x[1] - x[0])) * width,
-    yOf: (value: number) => top + height - ((size(value) - low) / (high - low)) * height,
+    toX: (seconds: number) => left + ((seconds - x[0]) / (x[1] - x[0])) * width,
+    toY: (value: number) => top + height - ((size(value) - low) / (high - low)) * height,
   };
 }
 
@@ -201,25 +201,25 @@ function listDateSplits({ x, width }: ChartFrame): readonly { readonly date: str
 }
 
 function renderAxes(chart: ChartContent, frame: ChartFrame, line: string, write: WriteText): readonly string[] {
-  const { xOf, yOf } = createScale(frame, chart.isLog);
+  const { toX, toY } = createScale(frame, chart.isLog);
   const splits = chart.isLog ? listLogSplits(...frame.y) : listEvenSplits(...frame.y, frame.height / ROW_HEIGHT);
   const texts = formatAxisLabels(splits, chart.unit);
   const right = frame.left + frame.width;
   return [
     ...splits.flatMap((value, k) => [
-      `<path d="M${frame.left} ${yOf(value).toFixed(1)}h${frame.width.toFixed(1)}" stroke="${line}"/>`,
-      write(right + 8, yOf(value) + 4, texts[k] ?? ''),
+      `<path d="M${frame.left} ${toY(value).toFixed(1)}h${frame.width.toFixed(1)}" stroke="${line}"/>`,
+      write(right + 8, toY(value) + 4, texts[k] ?? ''),
     ]),
     ...listDateSplits(frame).map(({ date, text }) =>
-      write(xOf(toSeconds(date)), frame.top + frame.height + 18, text, ' text-anchor="middle"'),
+      write(toX(toSeconds(date)), frame.top + frame.height + 18, text, ' text-anchor="middle"'),
     ),
   ];
 }
 
 function renderLines(chart: ChartContent, frame: ChartFrame, pageStyle: CSSStyleDeclaration): readonly string[] {
-  const { xOf, yOf } = createScale(frame, chart.isLog);
+  const { toX, toY } = createScale(frame, chart.isLog);
   const drawn = (chart.isStacked ? stackLines(chart.lines) : chart.lines).toReversed();
-  const ground = yOf(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
+  const ground = toY(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
   return drawn.map(({ values, colour, isDashed, isFilled }) => {
     const stroke = getColourIn(pageStyle, colour);
     const points: string[] = [];
@@ -227,7 +227,7 @@ function renderLines(chart: ChartContent, frame: ChartFrame, pageStyle: CSSStyle
       const value = values[t];
       const date = chart.dates[t];
       if (typeof value === 'number' && date !== undefined)
-        points.push(`${xOf(toSeconds(date)).toFixed(1)} ${yOf(value).toFixed(1)}`);
+        points.push(`${toX(toSeconds(date)).toFixed(1)} ${toY(value).toFixed(1)}`);
     }
     const path = points.length === 0 ? '' : `M${points.join('L')}`;
     const [start, end] = [points[0]?.split(' ')[0], points.at(-1)?.split(' ')[0]];

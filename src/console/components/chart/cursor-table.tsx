@@ -16,7 +16,7 @@ interface CursorTableProps {
  * change of the reference line. Default reference: the first line.
  */
 export function CursorTable({ label, dates, lines, at, from, unit }: CursorTableProps) {
-  const changes = lines.map(({ values }) => changeOf(values, from, at));
+  const changes = lines.map(({ values }) => computeChange(values, from, at));
   const base = Math.max(
     0,
     lines.findIndex(({ reference }) => reference !== undefined),
@@ -54,7 +54,7 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
 }
 
 /** Returns the change of a line as a fraction; null if a value is missing or not positive. */
-function changeOf(values: Line['values'], from: number, position: number): number | null {
+function computeChange(values: Line['values'], from: number, position: number): number | null {
   const [base, value] = [values[from] ?? null, values[position] ?? null];
   return base === null || value === null || base <= 0 ? null : value / base - 1;
 }

@@ -2,7 +2,7 @@ import { useId, useState } from 'preact/hooks';
 import { Banner } from '../banner.js';
 import { Button } from '../button.js';
 import { listChangedFields, resolve, findSide, type ChangedField, type Side } from '../../words/conflicts.js';
-import { labelOf, formatPathLabel } from '../../words/labels.js';
+import { formatLabel, formatPathLabel } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
 import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
@@ -144,7 +144,7 @@ function formatValue(value: Json | undefined): string {
     if (member === undefined || member === null) return [];
     if (name === 'type' || name === 'id') return [String(member)];
     const text = formatValue(member);
-    return text === '' ? [] : [name === 'params' ? text : `${labelOf(name)} ${text}`];
+    return text === '' ? [] : [name === 'params' ? text : `${formatLabel(name)} ${text}`];
   });
   return parts.join(', ');
 }

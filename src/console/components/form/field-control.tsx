@@ -129,7 +129,7 @@ function MultipleChoice({ spec, value, onChange }: ControlProps) {
       values={spec.choices ?? []}
       chosen={Array.isArray(value) ? (value as readonly Json[]).map(String) : []}
       every={spec.every}
-      wordOf={(choice) => spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
+      formatLabel={(choice) => spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
       onChoose={(chosen) => onChange(chosen.length === 0 ? undefined : chosen)}
     />
   );

@@ -22,9 +22,9 @@ interface KindListProps {
   /** Member that holds the kind of a row. */
   readonly member: string;
   /** Returns the display name of a kind. Default: the kind with spaces instead of underscores. */
-  readonly nameOf?: (kind: string) => string;
+  readonly formatName?: (kind: string) => string;
   /** Returns the schema of a row, which is a union of kinds. */
-  readonly schemaOf: (schemas: Schemas) => Schema;
+  readonly selectSchema: (schemas: Schemas) => Schema;
   /** Path of the list in findings. */
   readonly path: Path;
   readonly findings: readonly Finding[];
@@ -33,14 +33,14 @@ interface KindListProps {
   /** Rarely used members, which are folded. */
   readonly rare?: readonly string[];
   /** Returns the field properties that the form overrides, by member. */
-  readonly changesOf?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
+  readonly listFieldChanges?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
   /** Renders additional fields, which are not in the schema. */
   readonly more?: (row: JsonObject, position: number, onChange: (row: JsonObject) => void) => ComponentChildren;
   /**
    * Returns a one-line summary of a folded row. Default: the texts and lists of the row, otherwise a description of its
    * kind.
    */
-  readonly summaryOf?: (row: JsonObject) => string;
+  readonly formatSummary?: (row: JsonObject) => string;
   /** Returns the members of a new row in addition to its kind. */
   readonly fresh: (kind: string) => JsonObject;
   onChange(rows: readonly JsonObject[]): void;
@@ -51,7 +51,7 @@ interface KindListProps {
  * buttons, or by Alt with an arrow key.
  */
 export function KindList(props: KindListProps) {
-  const { what, rows, member, schemaOf, fresh, onChange, nameOf = formatKind } = props;
+  const { what, rows, member, selectSchema, fresh, onChange, formatName = formatKind } = props;
   const schemas = useSchemas();
   const [dragged, setDragged] = useState<number | null>(null);
   const [opened, setOpened] = useState<number | null>(null);
@@ -62,7 +62,7 @@ export function KindList(props: KindListProps) {
   return (
     <Answered resource={schemas} what={`the kinds of ${what}`}>
       {(all) => {
-        const kinds = readKinds(all, schemaOf(all), member);
+        const kinds = readKinds(all, selectSchema(all), member);
         return (
           <>
             <ol class="row-list">
@@ -91,7 +91,7 @@ export function KindList(props: KindListProps) {
             <AddSelect
               label={`Add a ${what}`}
               prompt={`+ Add a ${what}`}
-              options={[...kinds.keys()].map((kind) => ({ value: kind, text: nameOf(kind) }))}
+              options={[...kinds.keys()].map((kind) => ({ value: kind, text: formatName(kind) }))}
               onAdd={(kind) => put([...rows, { [member]: kind, ...fresh(kind) }], rows.length)}
             />
           </>
@@ -124,8 +124,8 @@ interface KindRowProps extends KindListProps, RowActions {
 
 function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isFolded, onRow } = props;
-  const { what, rows, member, path, findings, hidden = () => [], rare = [], changesOf, more } = props;
-  const { nameOf = formatKind } = props;
+  const { what, rows, member, path, findings, hidden = () => [], rare = [], listFieldChanges, more } = props;
+  const { formatName = formatKind } = props;
   const all = schema === '' ? [] : createFields(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, all)];
   const names = all.filter((name) => !out.includes(name));
@@ -138,7 +138,7 @@ function KindRow(props: KindRowProps) {
     <SchemaForm
       schema={schema}
       names={names.filter(isShown)}
-      changes={changesOf?.(row) ?? {}}
+      changes={listFieldChanges?.(row) ?? {}}
       value={row}
       findings={findings}
       path={[...path, at]}
@@ -151,8 +151,8 @@ function KindRow(props: KindRowProps) {
       at={at}
       last={rows.length - 1}
       name={`${what} ${at + 1}`}
-      title={nameOf(String(row[member]))}
-      summary={props.summaryOf?.(row) ?? (formatSummary(row, member) || getFirstSentence(help ?? ''))}
+      title={formatName(String(row[member]))}
+      summary={props.formatSummary?.(row) ?? (formatSummary(row, member) || getFirstSentence(help ?? ''))}
       errors={isFolded ? errors.length : 0}
     >
       {!isFolded && (

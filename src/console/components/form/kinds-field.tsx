@@ -41,8 +41,8 @@ export function KindsField({
               what={member}
               rows={rows}
               member={member}
-              nameOf={(kind) => words[kind] ?? kind.replaceAll('_', ' ')}
-              schemaOf={() => findMemberSchema(all, schema).items ?? {}}
+              formatName={(kind) => words[kind] ?? kind.replaceAll('_', ' ')}
+              selectSchema={() => findMemberSchema(all, schema).items ?? {}}
               path={path}
               findings={findings}
               fresh={() => ({})}

@@ -19,15 +19,15 @@ interface PairsProps {
 
 /** Renders an object of texts or numbers as rows of name and value. */
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
-  const objectOf = isNumeric ? createNumbers(unit) : toTexts;
+  const toObject = isNumeric ? createNumbers(unit) : toTexts;
   const written = JSON.stringify(value ?? {});
   const [pairs, setPairs] = useState(() => listPairs(value));
   useEffect(() => {
-    if (JSON.stringify(objectOf(pairs)) !== written) setPairs(listPairs(value));
+    if (JSON.stringify(toObject(pairs)) !== written) setPairs(listPairs(value));
   }, [written]);
   const change = (next: readonly Pair[]) => {
     setPairs(next);
-    onChange(objectOf(next));
+    onChange(toObject(next));
   };
   /** Replaces a row by rows pasted from a spreadsheet. */
   const paste = (position: number) => (event: ClipboardEvent) => {

@@ -1,4 +1,4 @@
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { resolve, type Schema, type Schemas } from '../../state/schemas.js';
 import type { FieldKind, FieldSpec } from './field-spec.js';
 
@@ -41,7 +41,7 @@ function createSchemaField(schemas: Schemas, name: string, { own, isRequired }: 
   const help = name === 'name' ? null : (own.description ?? inner.description ?? null)?.replace('Null: ', 'Default: ');
   return {
     name,
-    label: labelOf(name),
+    label: formatLabel(name),
     kind: detectKind(schemas, inner),
     isRequired: isRequired && !('default' in own) && !('default' in inner),
     otherwise,

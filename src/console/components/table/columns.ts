@@ -75,9 +75,9 @@ export interface TableProps<R> {
   readonly label: string;
   readonly columns: readonly Column<R>[];
   readonly rows: readonly R[];
-  keyOf(row: R): string;
+  getKey(row: R): string;
   /** Returns the address to which a row links. */
-  addressOf?(row: R): string;
+  formatAddress?(row: R): string;
   /** Opens a row that is not a link. */
   onOpen?(row: R): void;
   /** Name under which sort order and search text are stored in the address. Default: not stored. */

@@ -9,7 +9,7 @@ export const SELECT_COLUMN = 'select';
  */
 export function selectColumn<R>(
   { keys, onChange }: Selection,
-  { label, keyOf, found }: { readonly label: string; keyOf(row: R): string; found(): readonly R[] },
+  { label, getKey, found }: { readonly label: string; getKey(row: R): string; found(): readonly R[] },
 ): Column<R> {
   return {
     id: SELECT_COLUMN,
@@ -22,11 +22,11 @@ export function selectColumn<R>(
         tabIndex={-1}
         aria-label={`Select all ${label}`}
         checked={keys.length > 0}
-        onChange={() => onChange(keys.length > 0 ? [] : found().map(keyOf))}
+        onChange={() => onChange(keys.length > 0 ? [] : found().map(getKey))}
       />
     ),
     show(row) {
-      const key = keyOf(row);
+      const key = getKey(row);
       return (
         <input
           type="checkbox"

@@ -42,7 +42,7 @@ interface TableBodyProps<R> extends TableProps<R> {
 }
 
 export function TableBody<R>(props: TableBodyProps<R>) {
-  const { label, columns, model, filters, height = HEIGHT, keyOf, openKey = null } = props;
+  const { label, columns, model, filters, height = HEIGHT, getKey, openKey = null } = props;
   const { entries } = model;
   const scroller = useRef<HTMLDivElement>(null);
   const laid = useLaidColumns(scroller, props);
@@ -87,7 +87,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
             template={template}
             pinned={pinned}
             isGrid={isGrid}
-            keyOf={keyOf}
+            getKey={getKey}
             openKey={openKey}
             picked={picked}
             stop={stop}
@@ -111,14 +111,14 @@ function fitWholeRows(limit: number, row: number, lines: number): number {
   return head + Math.max(1, Math.floor((limit - head) / row)) * row;
 }
 
-const opensRows = <R,>({ addressOf, onOpen }: TableBodyProps<R>): boolean =>
-  addressOf !== undefined || onOpen !== undefined;
+const opensRows = <R,>({ formatAddress, onOpen }: TableBodyProps<R>): boolean =>
+  formatAddress !== undefined || onOpen !== undefined;
 
 /** Opens the address or item of a row, or folds or unfolds a group. */
-function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
+function open<R>({ formatAddress, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
   if (entry.kind === 'group') onFold(entry.key);
-  else if (addressOf === undefined) onOpen?.(entry.row);
-  else navigate(addressOf(entry.row));
+  else if (formatAddress === undefined) onOpen?.(entry.row);
+  else navigate(formatAddress(entry.row));
 }
 
 interface ColumnLayout<R> extends FittingColumns<R> {
@@ -200,7 +200,7 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, row
     showRow(event.currentTarget, { at: next, row, opens: isGrid });
   } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
     const { keys, onChange } = props.selection;
-    onChange(toggleSelection(keys, props.keyOf(entry.row)));
+    onChange(toggleSelection(keys, props.getKey(entry.row)));
   } else if (event.key === 'Enter' && entry !== undefined && (isGrid || entry.kind === 'group')) open(props, entry);
   else return;
   event.preventDefault();

@@ -54,7 +54,7 @@ export type Entry<R> =
       readonly count: number;
       readonly isOpen: boolean;
       /** Returns the sum over the group for a column that can be added; null otherwise. */
-      sumOf(column: Column<R>): number | null;
+      computeSum(column: Column<R>): number | null;
     };
 
 export interface TableModel<R> {
@@ -68,7 +68,7 @@ export interface TableModel<R> {
 interface TableInput<R> {
   readonly columns: readonly Column<R>[];
   readonly rows: readonly R[];
-  keyOf(row: R): string;
+  getKey(row: R): string;
   searchIn: ((row: R) => string) | undefined;
   readonly layout: TableLayout;
   readonly order: Sort | undefined;
@@ -97,7 +97,7 @@ export function useTableModel<R>(arranged: TableInput<R>): TableModel<R> {
   }, [columns, rows, layout, order?.column, order?.direction, typed, JSON.stringify(filters), folded]);
 }
 
-function createOptions<R>({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded }: TableInput<R>) {
+function createOptions<R>({ columns, rows, getKey, searchIn, layout, order, typed, filters, folded }: TableInput<R>) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const isKnown = (id: string) => columns.some((column) => column.id === id);
   const definitions = columns.map((column): ColumnDef<Features, R & object, unknown> => {
@@ -121,7 +121,7 @@ function createOptions<R>({ columns, rows, keyOf, searchIn, layout, order, typed
     features,
     columns: definitions,
     data: rows as readonly (R & object)[],
-    getRowId: (row: R) => keyOf(row),
+    getRowId: (row: R) => getKey(row),
     groupedColumnMode: false,
     enableSortingRemoval: false,
     autoResetAll: false,
@@ -177,6 +177,6 @@ function createEntry<R extends object>(row: Row<Features, R>, folded: readonly s
     title: value === undefined || value === '' ? 'None' : String(value),
     count: row.getLeafRows().length,
     isOpen: !folded.includes(row.id),
-    sumOf: ({ id, total }) => (total === undefined ? null : (row.getValue<number | undefined>(id) ?? null)),
+    computeSum: ({ id, total }) => (total === undefined ? null : (row.getValue<number | undefined>(id) ?? null)),
   };
 }

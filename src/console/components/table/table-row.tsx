@@ -29,7 +29,7 @@ interface TableRowsProps<R> extends CellsProps<R> {
   readonly from: number;
   readonly first: number;
   readonly template: string;
-  keyOf(row: R): string;
+  getKey(row: R): string;
   readonly openKey: string | null;
   /** Key of the entry that was clicked or focused. */
   readonly picked: string | null;
@@ -41,14 +41,14 @@ interface TableRowsProps<R> extends CellsProps<R> {
 
 /** Renders rows, and the headers of groups with their sums. */
 export function TableRows<R>(props: TableRowsProps<R>) {
-  const { entries, from, first, template, keyOf, isGrid, below, openKey, picked, stop, onPick, onOpen } = props;
+  const { entries, from, first, template, getKey, isGrid, below, openKey, picked, stop, onPick, onOpen } = props;
   const height = computeRowHeight(below);
   return (
     <>
       {entries.map((entry, i) => {
         const position = from + i;
         const isGroup = entry.kind === 'group';
-        const isOpen = !isGroup && openKey !== null && keyOf(entry.row) === openKey;
+        const isOpen = !isGroup && openKey !== null && getKey(entry.row) === openKey;
         const opens = isGrid || isGroup;
         return (
           <div
@@ -186,7 +186,7 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
         <span class="quiet">{countValues(entry.count, 'row')}</span>
       </span>
     );
-  const sum = entry.sumOf(column);
+  const sum = entry.computeSum(column);
   return sum === null ? null : <>{column.total?.(sum)}</>;
 }
 

@@ -20,7 +20,7 @@ const TOOLS_MIN = 8;
 export function Table<R>(given: TableProps<R>) {
   const found = useRef<readonly R[]>([]);
   const props = useSelectable(given, found);
-  const { columns, rows, name, sort: first, searchIn, keyOf, empty = 'No entries.' } = props;
+  const { columns, rows, name, sort: first, searchIn, getKey, empty = 'No entries.' } = props;
   const [sort, setSort] = useStoredText(name && `${name}.sort`, first === undefined ? '' : formatSort(first));
   const [typed, setTyped] = useStoredText(name && `${name}.q`, '');
   const [filterText, setFilterText] = useStoredText(name && `${name}.where`, '');
@@ -30,7 +30,7 @@ export function Table<R>(given: TableProps<R>) {
   const layout = getLayout(table);
   const order = parseSort(sort);
   const filters = parseFilters(filterText);
-  const model = useTableModel({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded });
+  const model = useTableModel({ columns, rows, getKey, searchIn, layout, order, typed, filters, folded });
   found.current = model.found;
   const change = (changes: Partial<typeof layout>) => storeLayout(table, { ...layout, ...changes });
   const toggleFilters = () => {
@@ -74,10 +74,10 @@ export function Table<R>(given: TableProps<R>) {
 
 /** Adds a column of checkboxes if rows can be selected. */
 function useSelectable<R>(props: TableProps<R>, found: { readonly current: readonly R[] }): TableProps<R> {
-  const { columns, selection, label, keyOf } = props;
+  const { columns, selection, label, getKey } = props;
   return useMemo(() => {
     if (selection === undefined) return props;
-    const boxes = selectColumn(selection, { label, keyOf, found: () => found.current });
+    const boxes = selectColumn(selection, { label, getKey, found: () => found.current });
     return { ...props, columns: [boxes, ...columns] };
   }, [props]);
 }

@@ -54,7 +54,7 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
         name="versions"
         columns={COLUMNS}
         rows={versions}
-        keyOf={({ version }) => String(version)}
+        getKey={({ version }) => String(version)}
         openKey={open === undefined ? null : String(open.version)}
         onOpen={({ version }) => setParameters({ version: String(version), against: null })}
         {...(versions.length > SEARCHED_MIN

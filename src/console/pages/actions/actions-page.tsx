@@ -136,17 +136,17 @@ interface CountsProps {
 }
 
 function Counts({ actions, last }: CountsProps) {
-  const countOf = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
+  const formatStateCount = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
   const coming = actions.filter(({ ex_date: date }) => last !== null && date > last).length;
   const flagged = actions.filter(({ flags }) => flags.length > 0).length;
   return (
     <Metrics
       label="Corporate actions by state"
       metrics={[
-        { term: 'To confirm', value: countOf('new'), note: 'no decision yet' },
+        { term: 'To confirm', value: formatStateCount('new'), note: 'no decision yet' },
         {
           term: 'Amended',
-          value: countOf('amended'),
+          value: formatStateCount('amended'),
           help: 'The terms changed after the decision',
           note: 'decide again',
         },
@@ -156,8 +156,8 @@ function Counts({ actions, last }: CountsProps) {
           kind: flagged > 0 ? 'down' : '',
           note: 'with a reason to review',
         },
-        { term: 'Confirmed', value: countOf('confirmed') },
-        { term: 'Rejected', value: countOf('rejected') },
+        { term: 'Confirmed', value: formatStateCount('confirmed') },
+        { term: 'Rejected', value: formatStateCount('rejected') },
         { term: 'Coming', value: formatCount(coming), note: last === null ? '' : `after ${last}` },
       ]}
     />
@@ -205,7 +205,7 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
         name="actions"
         columns={createColumns({ rows, names, last, isComing })}
         rows={rows}
-        keyOf={({ action_id: id }) => id}
+        getKey={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${formatType(type)}`}
         sort={{ column: 'date', direction: isComing ? 'asc' : 'desc' }}
         onOpen={({ action_id: id }) => setParameters({ action: id })}

@@ -85,7 +85,8 @@ const chooseState = (approvals: readonly Approval[], open: string | null): strin
   approvals.some(({ approval_id: id, state }) => String(id) === open && state !== 'pending') ? 'all' : 'pending';
 
 function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
-  const countOf = (...states: State[]) => formatCount(approvals.filter(({ state }) => states.includes(state)).length);
+  const formatStateCount = (...states: State[]) =>
+    formatCount(approvals.filter(({ state }) => states.includes(state)).length);
   const next = approvals
     .filter(({ state }) => state === 'pending')
     .map(({ expires_at: expiresAt }) => expiresAt)
@@ -94,11 +95,11 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
     <Metrics
       label="Approvals by state"
       metrics={[
-        { term: 'Pending', value: countOf('pending'), note: 'wait for a person' },
-        { term: 'Approved', value: countOf('approved'), note: 'to be sent again' },
-        { term: 'Used', value: countOf('used') },
-        { term: 'Rejected', value: countOf('rejected') },
-        { term: 'Withdrawn or expired', value: countOf('withdrawn', 'expired') },
+        { term: 'Pending', value: formatStateCount('pending'), note: 'wait for a person' },
+        { term: 'Approved', value: formatStateCount('approved'), note: 'to be sent again' },
+        { term: 'Used', value: formatStateCount('used') },
+        { term: 'Rejected', value: formatStateCount('rejected') },
+        { term: 'Withdrawn or expired', value: formatStateCount('withdrawn', 'expired') },
         { term: 'Next to expire', ...(next === undefined ? { value: MISSING_TEXT } : createMomentFigure(next)) },
       ]}
     />
@@ -137,7 +138,7 @@ function ApprovalList({ approvals, open }: ApprovalListProps) {
           name="approvals"
           columns={rows.some((row) => selectLastLevels(row).level !== null) ? COLUMNS : WITHOUT_LEVELS}
           rows={rows}
-          keyOf={({ approval_id: id }) => String(id)}
+          getKey={({ approval_id: id }) => String(id)}
           searchIn={({ subject, summary, requested_by: by, schedule_day: day }) =>
             `${subject} ${summary} ${by} ${day?.schedule_id ?? ''} ${day?.date ?? ''}`
           }

@@ -94,7 +94,7 @@ function Solution({ account }: { readonly account: Account }) {
         columns={TRADE_COLUMNS}
         rows={trades}
         sort={{ column: 'side', direction: 'desc' }}
-        keyOf={(trade) => `${trade.side} ${trade.identifier} ${trade.lot ?? ''} ${trade.gain ?? ''}`}
+        getKey={(trade) => `${trade.side} ${trade.identifier} ${trade.lot ?? ''} ${trade.gain ?? ''}`}
       />
       <h3>Lots after trading</h3>
       {lots === null || lots === undefined ? (
@@ -104,7 +104,7 @@ function Solution({ account }: { readonly account: Account }) {
           label="lots"
           columns={LOT_COLUMNS}
           rows={lots}
-          keyOf={(lot) => `${lot.lot ?? 'bought'} ${lot.identifier}`}
+          getKey={(lot) => `${lot.lot ?? 'bought'} ${lot.identifier}`}
         />
       )}
       <h3>Largest deviations from the parent</h3>
@@ -112,7 +112,7 @@ function Solution({ account }: { readonly account: Account }) {
         label="deviations"
         columns={DEVIATION_COLUMNS}
         rows={deviations?.largest ?? []}
-        keyOf={({ identifier }) => identifier}
+        getKey={({ identifier }) => identifier}
       />
     </>
   );

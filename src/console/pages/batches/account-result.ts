@@ -1,5 +1,5 @@
 import type { BatchAccount } from '#clients/typescript/divisor.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatBps, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** An account with the result members that the contract does not specify. */
@@ -43,7 +43,7 @@ const RULES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the label of a rule of an account. */
-export const formatRule = (rule: string): string => RULES[rule] ?? labelOf(rule);
+export const formatRule = (rule: string): string => RULES[rule] ?? formatLabel(rule);
 
 /** Rules without an amount by which they could be relaxed. */
 const WITHOUT_AMOUNT: ReadonlySet<string> = new Set(['whole_shares', 'minimum_trade', 'tax.wash_sales']);

@@ -115,7 +115,7 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
         name="accounts"
         columns={ACCOUNT_COLUMNS}
         rows={accounts}
-        keyOf={(account) => account.account_id ?? String(accounts.indexOf(account))}
+        getKey={(account) => account.account_id ?? String(accounts.indexOf(account))}
         onOpen={(account) => setParameters({ account: account.account_id })}
         openKey={open?.account_id ?? null}
       />

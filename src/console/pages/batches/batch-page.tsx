@@ -9,7 +9,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { BatchAccounts } from './batch-accounts.js';
 import { Conflicts, Figures, Outcomes, TrackingErrors, type ResultProps } from './batch-figures.js';
@@ -73,7 +73,7 @@ function Result({ view, currency }: ResultProps) {
             label="refused accounts"
             columns={REFUSED_COLUMNS}
             rows={view.refused}
-            keyOf={({ position }) => String(position)}
+            getKey={({ position }) => String(position)}
           />
         </Section>
       )}
@@ -109,5 +109,5 @@ const REFUSED_COLUMNS: readonly Column<RefusedAccount>[] = [
 /** Returns the message of a finding without the position and id of the account, which are in other columns. */
 const formatSentence = ({ message }: RefusedAccount['findings'][number]): string => {
   const shortMessage = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
-  return shortMessage === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(shortMessage);
+  return shortMessage === message ? message.replace(/, account [\w-]+: /, ': ') : formatLabel(shortMessage);
 };

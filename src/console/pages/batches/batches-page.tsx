@@ -84,7 +84,7 @@ function NoBatch() {
 }
 
 /** Returns the parent index and the number of accounts in the request of a batch. */
-const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
+const getRequest = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
 
 /** A job, with its result if the job has succeeded. */
 interface BatchRow {
@@ -124,7 +124,7 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     value: ({ job }) => formatJobId(job),
     show: ({ job }) => <strong>{formatJobId(job)}</strong>,
   },
-  { id: 'parent', title: 'Index', width: 96, grow: 1, priority: 2, value: ({ job }) => requestOf(job).parent },
+  { id: 'parent', title: 'Index', width: 96, grow: 1, priority: 2, value: ({ job }) => getRequest(job).parent },
   {
     id: 'outcome',
     title: 'Accounts',
@@ -207,7 +207,7 @@ function Batches({ jobs, results }: BatchesProps) {
   const rows = jobs.map((listed): BatchRow => {
     const job = getJob(listed.job_id) ?? listed;
     const view = results.find(({ batch_id: id }) => id === formatJobId(job));
-    const index = indices.data?.indices.find(({ id }) => id === requestOf(job).parent);
+    const index = indices.data?.indices.find(({ id }) => id === getRequest(job).parent);
     return { job, view: job.status === 'succeeded' ? view : undefined, currency: index?.currency ?? null };
   });
   const latest = rows.find(({ view }) => view !== undefined);
@@ -220,8 +220,8 @@ function Batches({ jobs, results }: BatchesProps) {
           name="batches"
           columns={rows.every(({ job }) => isQuiet(job)) ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
           rows={rows}
-          keyOf={({ job }) => job.job_id}
-          addressOf={({ job }) => formatJobAddress(job)}
+          getKey={({ job }) => job.job_id}
+          formatAddress={({ job }) => formatJobAddress(job)}
           sort={{ column: 'created', direction: 'desc' }}
           height={480}
         />

@@ -82,7 +82,7 @@ export function CalendarPage() {
                 name="events"
                 columns={createColumns(exchanges)}
                 rows={all}
-                keyOf={getKey}
+                getKey={getKey}
                 searchIn={({ date, kind, index_id: id, calendar, summary }) =>
                   `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
                 }
@@ -180,7 +180,7 @@ function Agenda({ month, day, events, exchanges }: AgendaProps) {
           label={`events of the ${day === null ? 'month' : 'day'}`}
           columns={createColumns(exchanges).slice(day === null ? 0 : 1)}
           rows={rows}
-          keyOf={getKey}
+          getKey={getKey}
           height={420}
           empty={`No event ${day === null ? 'in this month' : 'on this day'}.`}
         />
@@ -230,7 +230,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
         label="Kinds of events (default: all)"
         values={EVENT_KINDS}
         chosen={kinds}
-        markOf={(kind) => `month-event ${KINDS_OF_BADGES[kind]}`}
+        formatMark={(kind) => `month-event ${KINDS_OF_BADGES[kind]}`}
         onChoose={(next) => setParameters({ kinds: next.length === 0 ? null : next.join() })}
       />
       <Select

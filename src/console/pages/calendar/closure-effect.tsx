@@ -44,7 +44,7 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
           name="closure-indices"
           columns={COLUMNS}
           rows={indices.toSorted((a, b) => computeWeight(b) - computeWeight(a))}
-          keyOf={({ index_id: id }) => id}
+          getKey={({ index_id: id }) => id}
           height={360}
         />
       )}

@@ -29,7 +29,7 @@ export function Holidays({ code }: { readonly code: string }) {
               name="holidays"
               columns={COLUMNS}
               rows={rows}
-              keyOf={({ date, kind }) => `${date} ${kind}`}
+              getKey={({ date, kind }) => `${date} ${kind}`}
               height={420}
             />
           );

@@ -67,7 +67,7 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
           values={ids}
           chosen={chosen}
           most={COMPARED_MAX}
-          colourOf={(id) => getColour(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
+          chooseColour={(id) => getColour(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
           onChoose={(next) => setParameters({ ids: next.join(',') })}
         />
         <Benchmark value={benchmark} />
@@ -213,7 +213,7 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
               name="runs"
               columns={COLUMNS}
               rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
-              keyOf={({ at }) => String(at)}
+              getKey={({ at }) => String(at)}
             />
           </Section>
           <Correlations view={compared} />

@@ -125,7 +125,7 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
         name="years"
         columns={columns}
         rows={rows}
-        keyOf={({ year }) => year}
+        getKey={({ year }) => year}
         sort={{ column: 'year', direction: 'desc' }}
         height={360}
       />
@@ -259,7 +259,7 @@ function RelativeFigures({ data: { series, sessions }, reference }: Omit<Rolling
         name="against"
         columns={COMPARISON_COLUMNS}
         rows={rows}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
       />
     </Section>
   );

@@ -24,7 +24,7 @@ export function DashboardPage() {
   const [dragged, setDragged] = useState<string | null>(null);
   const stored = pins.value;
   const isOverview = stored.length === 0 && !isArranged();
-  const overview = useMemo(() => overviewOf(runs.data?.summaries ?? []).map(createPin), [runs.data]);
+  const overview = useMemo(() => createOverview(runs.data?.summaries ?? []).map(createPin), [runs.data]);
   const all = isOverview ? overview : stored;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
@@ -35,7 +35,7 @@ export function DashboardPage() {
   return (
     <Page
       title="Dashboard"
-      subtitle={subtitleOf(all.length, isOverview)}
+      subtitle={formatSubtitle(all.length, isOverview)}
       actions={
         <>
           {all.length < PINS_MAX && <AddPart shown={all} />}
@@ -122,7 +122,7 @@ const PARTS = [
 /** Starter set, as positions in `PARTS`. */
 const INITIAL_PARTS = [0, 2, 3, 1] as const;
 
-const subtitleOf = (parts: number, isOverview: boolean): string | undefined => {
+const formatSubtitle = (parts: number, isOverview: boolean): string | undefined => {
   if (parts === 0) return undefined;
   return isOverview
     ? 'Overview of the newest runs. Move, remove or add parts: your arrangement is kept in this browser.'
@@ -139,7 +139,7 @@ const listNewest = (runs: Runs): Runs => {
   return runs.toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1));
 };
 
-function partOf(id: string, position: number): NewPin {
+function createNewPin(id: string, position: number): NewPin {
   const { tab, part, width } = PARTS[position]!; // `position` is a position in `PARTS`
   const address = formatAddress(formatIndexAddress(id), { tab: tab === 'performance' ? null : tab });
   return { address, part: part(id), page: id, width };
@@ -152,7 +152,7 @@ const OVERVIEW_RUNS = 3;
  * Returns a comparison of the newest runs of one return variant, or the level of the only run, with the table of all
  * indices.
  */
-function overviewOf(runs: Runs): readonly NewPin[] {
+function createOverview(runs: Runs): readonly NewPin[] {
   const newest = listNewest(runs);
   const ids = newest
     .filter(({ return_variant: variant }) => variant === newest[0]?.return_variant)
@@ -163,7 +163,7 @@ function overviewOf(runs: Runs): readonly NewPin[] {
   const page = 'Compare';
   return [
     ...(ids.length === 1
-      ? [partOf(first, 0), partOf(first, 1)]
+      ? [createNewPin(first, 0), createNewPin(first, 1)]
       : [
           { address: compared, part: 'Levels compared', page, width: 1.5 as const },
           { address: compared, part: 'Drawdowns compared', page, width: 1.5 as const },
@@ -184,14 +184,14 @@ function Empty() {
       action={
         ids.length > 0 && (
           <>
-            <Button kind="main" onClick={() => setPins(overviewOf(runs).map(createPin))}>
+            <Button kind="main" onClick={() => setPins(createOverview(runs).map(createPin))}>
               Start with an overview
             </Button>
             <AddSelect
               label="Start with an index"
               prompt="Start with an index"
               options={ids.map((id) => ({ value: id, text: id }))}
-              onAdd={(id) => setPins(INITIAL_PARTS.map((position) => createPin(partOf(id, position))))}
+              onAdd={(id) => setPins(INITIAL_PARTS.map((position) => createPin(createNewPin(id, position))))}
             />
           </>
         )
@@ -219,7 +219,7 @@ function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
       options={options}
       onAdd={(value) => {
         const [k = '', id = ''] = value.split(' ');
-        setPins([...shown, createPin(partOf(id, Number(k)))]);
+        setPins([...shown, createPin(createNewPin(id, Number(k)))]);
       }}
     />
   );

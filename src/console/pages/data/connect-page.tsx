@@ -12,7 +12,7 @@ import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { ConnectedStores } from './connected-stores.js';
 import { TABLES } from './import-files.js';
@@ -60,7 +60,7 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
             key={table}
             spec={{
               name: table,
-              label: labelOf(table),
+              label: formatLabel(table),
               otherwise: table,
               ...(found.length === 0 ? { kind: 'text' } : { kind: 'choice', choices: found }),
             }}

@@ -20,8 +20,8 @@ export function ConnectedStores() {
         label="connected stores"
         columns={COLUMNS}
         rows={rows}
-        keyOf={({ store_id: id }) => id}
-        addressOf={({ store_id: id }) => storeAddress(id)}
+        getKey={({ store_id: id }) => id}
+        formatAddress={({ store_id: id }) => storeAddress(id)}
         height={300}
       />
     </Section>

@@ -164,7 +164,7 @@ function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly 
         name="fields"
         columns={FIELD_COLUMNS}
         rows={rows}
-        keyOf={({ dataset, name }) => `${dataset} ${name}`}
+        getKey={({ dataset, name }) => `${dataset} ${name}`}
         searchIn={({ name, dataset }) => `${name} ${dataset} ${getMeaning(name)}`}
         onOpen={({ name }) => setParameters({ field: name })}
         openKey={rows.filter(({ name }) => name === open).map(({ dataset, name }) => `${dataset} ${name}`)[0] ?? null}

@@ -129,8 +129,8 @@ function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
         name="stores"
         columns={createColumns(countUsers)}
         rows={stores}
-        keyOf={({ store_id: id }) => id}
-        addressOf={({ store_id: id }) => storeAddress(id)}
+        getKey={({ store_id: id }) => id}
+        formatAddress={({ store_id: id }) => storeAddress(id)}
         sort={{ column: 'store', direction: 'asc' }}
       />
     </Section>

@@ -16,7 +16,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { usePhone } from '../../components/use-phone.js';
 import { formatMoment } from '../../words/dates.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 
 type Version = Versions['versions'][number];
@@ -38,7 +38,7 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
               label={`versions of the data of ${id}`}
               columns={COLUMNS}
               rows={versions}
-              keyOf={({ version }) => String(version)}
+              getKey={({ version }) => String(version)}
               openKey={open === undefined ? null : String(open.version)}
               onOpen={({ version }) => setParameters({ version: String(version) })}
               height={360}
@@ -78,7 +78,7 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
   const given = useResource(isCompared ? `overrides ${id}` : null, (signal) =>
     service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
   );
-  const overrideOf = ({ identifier, date, field }: Cell) =>
+  const findOverride = ({ identifier, date, field }: Cell) =>
     field === 'CLOSE'
       ? given.data?.overrides.find((one) => one.identifier === identifier && one.date === date)
       : undefined;
@@ -105,9 +105,9 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
             {changes.length > 0 && (
               <Table
                 label="values that changed"
-                columns={createCellColumns(overrideOf)}
+                columns={createCellColumns(findOverride)}
                 rows={changes}
-                keyOf={({ table, identifier, date, field }) => `${table} ${identifier} ${date} ${field}`}
+                getKey={({ table, identifier, date, field }) => `${table} ${identifier} ${date} ${field}`}
                 height={420}
               />
             )}
@@ -149,7 +149,7 @@ function Content({ store: { identifiers, start, end, rows, size_bytes: size } }:
         { term: 'Dates', value: end ?? '–', ...(start === null ? {} : { note: `from ${start}` }) },
         ...Object.entries(rows ?? {})
           .toSorted(([, a], [, b]) => b - a)
-          .map(([table, value]) => ({ term: labelOf(table), value: formatCount(value), note: 'rows' })),
+          .map(([table, value]) => ({ term: formatLabel(table), value: formatCount(value), note: 'rows' })),
         { term: 'Size', value: formatBytes(size) },
       ]}
     />
@@ -160,8 +160,8 @@ type CellOverride = PriceOverrides['overrides'][number];
 
 const formatValue = (value: Cell['before']): string | null => (value === null ? null : String(value));
 
-/** @param overrideOf returns the price override that caused a changed value */
-const createCellColumns = (overrideOf: (cell: Cell) => CellOverride | undefined): readonly Column<Cell>[] => [
+/** @param findOverride returns the price override that caused a changed value */
+const createCellColumns = (findOverride: (cell: Cell) => CellOverride | undefined): readonly Column<Cell>[] => [
   { id: 'security', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 104, value: ({ date }) => date ?? 'always' },
   { id: 'field', title: 'Field', width: 96, priority: 2, value: ({ field }) => field },
@@ -174,8 +174,8 @@ const createCellColumns = (overrideOf: (cell: Cell) => CellOverride | undefined)
     width: 160,
     grow: 3,
     priority: 3,
-    value: (cell) => overrideOf(cell)?.reason ?? null,
-    show: (cell) => <Overridden override={overrideOf(cell)} />,
+    value: (cell) => findOverride(cell)?.reason ?? null,
+    show: (cell) => <Overridden override={findOverride(cell)} />,
   },
 ];
 

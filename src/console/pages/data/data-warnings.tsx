@@ -96,7 +96,7 @@ function WarningList({ store, warnings, total }: WarningListProps) {
         name="doubts"
         columns={createColumns(chosen, choose, findOtherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
         rows={cause === null ? warnings : warnings.filter(({ kind }) => kind === cause)}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
         openKey={open}
         searchIn={({ kind, identifier, message, date }) => `${identifier} ${kind} ${date} ${message}`}

@@ -1,4 +1,4 @@
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 
 /** Meanings of fields that the service computes, and of columns with standard names. */
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -29,4 +29,4 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 /** Returns the meaning of a vendor column, for example `Book to price`. */
-export const getMeaning = (name: string): string => MEANINGS[name] ?? labelOf(name.toLowerCase());
+export const getMeaning = (name: string): string => MEANINGS[name] ?? formatLabel(name.toLowerCase());

@@ -167,7 +167,7 @@ function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; rea
       label="Files of prices"
       columns={columns}
       rows={files}
-      keyOf={({ at, file }) => `${file.name} ${at}`}
+      getKey={({ at, file }) => `${file.name} ${at}`}
       searchIn={({ file }) => file.name}
       height={320}
     />

@@ -30,7 +30,7 @@ export interface FileSample {
  * Returns files for an inspection, at most the number that the service inspects. A single CSV file is cut after its
  * first rows. Returns null for a workbook or Parquet file that is too large.
  */
-export async function sampleOf(files: readonly ImportFile[]): Promise<FileSample | null> {
+export async function readSample(files: readonly ImportFile[]): Promise<FileSample | null> {
   const market = files.find((one) => isParquet(one) && one.table === 'market');
   const whole = market ?? files.find(({ table }) => table === null);
   if (whole !== undefined) {

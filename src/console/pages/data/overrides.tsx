@@ -77,7 +77,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
               name="overrides"
               columns={createColumns(send)}
               rows={overrides}
-              keyOf={({ identifier, date }) => `${identifier} ${date}`}
+              getKey={({ identifier, date }) => `${identifier} ${date}`}
               sort={{ column: 'date', direction: 'desc' }}
               height={420}
               empty="No override: every price is that of the source."

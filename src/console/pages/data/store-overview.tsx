@@ -66,7 +66,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
       </div>
       {files.length > 0 && (
         <Section title="Files">
-          <Table label="files" columns={FILE_COLUMNS} rows={files} keyOf={({ label }) => label} height={320} />
+          <Table label="files" columns={FILE_COLUMNS} rows={files} getKey={({ label }) => label} height={320} />
         </Section>
       )}
       <VersionHistory kind="store" id={store.store_id} />
@@ -200,7 +200,7 @@ function Settings({ store }: { readonly store: DataStore }) {
 /** Renders the result of the last refresh. Renders nothing if the store was never refreshed. */
 function LastRefresh({ id }: { readonly id: string }) {
   const jobs = useResource(`refreshes ${id}`, (signal) =>
-    Promise.all((['refresh', 'sync'] as const).map((kind) => refreshOf(`${kind}:${id}`, signal))),
+    Promise.all((['refresh', 'sync'] as const).map((kind) => readRefresh(`${kind}:${id}`, signal))),
   );
   const [latest] = (jobs.data ?? [])
     .filter((job) => job !== null)
@@ -224,7 +224,7 @@ function LastRefresh({ id }: { readonly id: string }) {
           label="restatements"
           columns={RESTATED_COLUMNS}
           rows={result.restatements}
-          keyOf={({ dataset, identifier, date, column }) => `${dataset} ${identifier} ${date} ${column}`}
+          getKey={({ dataset, identifier, date, column }) => `${dataset} ${identifier} ${date} ${column}`}
           searchIn={({ identifier, column }) => `${identifier} ${column}`}
           height={360}
         />
@@ -239,7 +239,7 @@ interface StoreRefresh {
 }
 
 /** Returns the latest completed refresh of a store. The id of the job is that of the store. */
-async function refreshOf(jobId: string, signal: AbortSignal): Promise<StoreRefresh | null> {
+async function readRefresh(jobId: string, signal: AbortSignal): Promise<StoreRefresh | null> {
   const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
   const { jobs } = await service.value.call('listJobs', { query: { kind: [kind], status: ['succeeded'] }, signal });
   if (!jobs.some(({ job_id: id }) => id === jobId)) return null;

@@ -43,12 +43,12 @@ export function StorePage({ params }: PageProps) {
     );
   return (
     <Answered resource={store} what={`the store ${id}`}>
-      {(one) => <StoreOf store={one} />}
+      {(one) => <StoreContent store={one} />}
     </Answered>
   );
 }
 
-function StoreOf({ store }: { readonly store: DataStore }) {
+function StoreContent({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, active: isServed, error } = store;
   const job = storeJob(id);
   const tab = findOpenTab(TABS);

@@ -23,7 +23,7 @@ const ENCRYPTED_FLAG = 1;
  * 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16
  */
 export async function readMembers(archive: File): Promise<readonly Source[]> {
-  const { at, bytes, members } = await endOf(archive);
+  const { at, bytes, members } = await readArchiveEnd(archive);
   if (at === ZIP64_MARK || members === 0xffff || bytes > DIRECTORY_BYTES_MAX)
     throw new ArchiveFault(`${archive.name} has 65,535 files or more, or 4 GB. Unpack it and connect its folder.`);
   const view = await readView(archive, at, bytes);
@@ -44,7 +44,7 @@ interface ArchiveEnd {
   readonly members: number;
 }
 
-async function endOf(archive: File): Promise<ArchiveEnd> {
+async function readArchiveEnd(archive: File): Promise<ArchiveEnd> {
   const start = Math.max(0, archive.size - END_BYTES - COMMENT_MAX);
   const view = await readView(archive, start, archive.size - start);
   for (let offset = view.byteLength - END_BYTES; offset >= 0; offset--)

@@ -5,7 +5,7 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, createTrouble } from '../../state/service.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { sampleOf, type FileSample } from './import-content.js';
+import { readSample, type FileSample } from './import-content.js';
 import type { ImportFile } from './import-files.js';
 import type { InspectionState } from './inspection.js';
 import { needsMapping } from './mapping.js';
@@ -58,7 +58,7 @@ const readDefaults = (schemas: Schemas): JsonObject =>
 
 async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
   try {
-    const sample = await sampleOf(files);
+    const sample = await readSample(files);
     if (sample === null || signal.aborted) return { sample, result: null, trouble: null };
     try {
       return {

@@ -25,7 +25,7 @@ const DOS_DATE = 0x21;
 const RATIO_MAX = 50;
 
 /** Packs files into one archive. */
-export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
+export const createZip = async (members: readonly Member[]): Promise<Blob> =>
   createArchive(await Promise.all(members.map(pack)));
 
 /** Combines packed files into one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */

@@ -120,7 +120,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const id = getId(opened);
   const { draft, left, discard } = useDraft(opened);
   const document = draft.document.value;
-  const names = useNames(storeOf(document));
+  const names = useNames(getStoreId(document));
   const isChanged = !isSame(document, first);
   // Validation waits until all underlying documents, for example the parent, are stored.
   const absent = useAbsent(opened.beneath);
@@ -139,7 +139,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   return (
     <DesignerContext.Provider value={{ draft, types, findings, isStored, ...names }}>
       <FormulaTerms.Provider
-        value={{ functions: types.functions, request: getTerms(document), store: storeOf(document) }}
+        value={{ functions: types.functions, request: getTerms(document), store: getStoreId(document) }}
       >
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
@@ -280,7 +280,7 @@ function SavedIndex({ id, saving, mine, note }: SavedIndexProps) {
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** Returns the data store in a definition; null for the served store. */
-const storeOf = ({ store_id: store }: JsonObject): string | null =>
+const getStoreId = ({ store_id: store }: JsonObject): string | null =>
   typeof store === 'string' && store !== '' ? store : null;
 
 /** Loads the suggestions for fields: datapoints of the definition's store, and ids of stored documents. */

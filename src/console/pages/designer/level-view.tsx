@@ -90,13 +90,13 @@ interface ExposureProps {
 }
 
 /** Returns the known values of a series. */
-const valuesOf = ({ data }: LevelSketch['level']): readonly number[] =>
+const listKnownValues = ({ data }: LevelSketch['level']): readonly number[] =>
   data.filter((value): value is number => typeof value === 'number');
 
 /** Renders the target, the realised volatility and the exposure, with their ranges. */
 function ExposureFigures({ sketch: { volatility, exposure }, target }: ExposureProps) {
-  const [realised, held] = [valuesOf(volatility), exposure === null ? [] : valuesOf(exposure)];
-  const rangeOf = (values: readonly number[], digits: number) =>
+  const [realised, held] = [listKnownValues(volatility), exposure === null ? [] : listKnownValues(exposure)];
+  const formatRange = (values: readonly number[], digits: number) =>
     values.length === 0
       ? undefined
       : `3 years: ${formatPercent(Math.min(...values), digits)} to ${formatPercent(Math.max(...values), digits)}`;
@@ -108,13 +108,13 @@ function ExposureFigures({ sketch: { volatility, exposure }, target }: ExposureP
         {
           term: 'Realised',
           value: formatPercent(realised.at(-1)),
-          note: rangeOf(realised, 1),
+          note: formatRange(realised, 1),
           help: 'Annualised volatility of this draft over the last 60 sessions',
         },
         {
           term: 'Exposure',
           value: formatPercent(held.at(-1), 1),
-          note: rangeOf(held, 0),
+          note: formatRange(held, 0),
           help: 'Fraction in the underlying index after the last close; the rest is cash',
         },
       ]}
@@ -131,7 +131,7 @@ function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }
   const [volatilities, exposures] = useMemo(() => {
     const { index: dates } = volatility;
     const realised: readonly Line[] = [
-      { id: 'draft', label: 'This draft', colour: 1, values: numbersOf(volatility) },
+      { id: 'draft', label: 'This draft', colour: 1, values: listValues(volatility) },
       ...(underlying === null
         ? []
         : [
@@ -149,7 +149,7 @@ function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }
     const shownLines: readonly Line[] =
       exposure === null
         ? []
-        : [{ id: 'exposure', label: 'Exposure', colour: 1, isFilled: true, values: numbersOf(exposure) }];
+        : [{ id: 'exposure', label: 'Exposure', colour: 1, isFilled: true, values: listValues(exposure) }];
     return [realised, shownLines];
   }, [volatility, exposure, target, underlying]);
   const dates = volatility.index.map(String);
@@ -166,7 +166,7 @@ function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }
 const TENTHS = { of: 'percent', digits: 1 } as const;
 const WHOLE = { of: 'percent', digits: 0 } as const;
 
-const numbersOf = ({ data }: LevelSketch['level']): readonly (number | null)[] =>
+const listValues = ({ data }: LevelSketch['level']): readonly (number | null)[] =>
   data.map((value) => (typeof value === 'number' ? value : null));
 
 /** Loads the level sketch of a stored index. */

@@ -42,7 +42,7 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
         The index has {closes}, {published.first} to {published.through}. An amendment keeps them: the first review on
         or after its date follows the new definition.
       </p>
-      <ChangeTable label="Changed fields" changes={[...shown, ...fixed].map(changeOf)} document={after} />
+      <ChangeTable label="Changed fields" changes={[...shown, ...fixed].map(toDocumentChange)} document={after} />
       {fixed.length > 0 && (
         <Banner kind="warning" title="Some fields cannot change from a date.">
           <p>
@@ -115,7 +115,7 @@ function listAmendedFields(date: string, pending: PendingChange): readonly Diffe
   return listDifferences(inForce, amended);
 }
 
-const changeOf = ({ path, before, after }: Difference): DocumentChange => ({
+const toDocumentChange = ({ path, before, after }: Difference): DocumentChange => ({
   path: path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
   op: before === undefined ? 'add' : after === undefined ? 'remove' : 'replace',
   before: before ?? null,

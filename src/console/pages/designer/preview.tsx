@@ -20,7 +20,7 @@ export const SHOWN = 15;
  * Formats the distance of the decided weights from the limit that triggers a rebalance; empty if the index has no such
  * limit.
  */
-export const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
+export const listHeadroom = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
   limits === undefined
     ? []
     : [
@@ -79,7 +79,7 @@ export function Preview({ preview, shown }: PreviewProps) {
                 },
               ]
             : listSolvedFigures(solve, { candidates: assets.length, source: riskSource })),
-          ...headroomOf(limits),
+          ...listHeadroom(limits),
         ]}
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}

@@ -3,7 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
 import { formatChange, formatCount, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
-import { headroomOf, SHOWN } from './preview.js';
+import { listHeadroom, SHOWN } from './preview.js';
 
 const CALLS = {
   schedule: 'the schedule',
@@ -13,7 +13,7 @@ const CALLS = {
   fast_exit: 'a constituent ranked too low',
 } as const;
 
-const callOf = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
+const formatCause = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
 
 /** Renders the effect of the draft on the weights of the stored definition. */
 export function WhatIf({
@@ -44,12 +44,12 @@ export function WhatIf({
             : [
                 {
                   term: 'Cause',
-                  value: callOf(after.cause),
+                  value: formatCause(after.cause),
                   help: 'Cause of a rebalance that is decided on this date',
-                  ...(before.cause === after.cause ? {} : { note: `before ${callOf(before.cause)}` }),
+                  ...(before.cause === after.cause ? {} : { note: `before ${formatCause(before.cause)}` }),
                 },
               ]),
-          ...headroomOf(after.limits, before.limits),
+          ...listHeadroom(after.limits, before.limits),
         ]}
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}

@@ -151,11 +151,11 @@ function Form({ edited, family, isStored }: FormProps) {
             what={what}
             rows={listRows(document[name])}
             member="type"
-            schemaOf={(schemas) => schemas[schema]?.properties?.[name]?.items ?? {}}
+            selectSchema={(schemas) => schemas[schema]?.properties?.[name]?.items ?? {}}
             path={[name]}
             findings={findings}
             rare={RARE_FIELDS}
-            changesOf={() => FIELD_CHANGES}
+            listFieldChanges={() => FIELD_CHANGES}
             fresh={() => ({})}
             onChange={(rows) => set({ ...document, [name]: rows })}
           />

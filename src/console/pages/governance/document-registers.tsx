@@ -42,11 +42,11 @@ export const clientsRegister: Register<ListedClient> = {
   empty: ['No client yet', 'Files of a schedule are delivered to clients that are entitled to them.'],
   sort: { column: 'id', direction: 'asc' },
   read: async (_, signal) => (await service.value.call('listClients', { signal })).clients,
-  keyOf: ({ client_id: id }) => id,
-  addressOf: ({ client_id: id }) => formatGovernanceAddress('clients', id),
+  getKey: ({ client_id: id }) => id,
+  formatAddress: ({ client_id: id }) => formatGovernanceAddress('clients', id),
   searchIn: ({ client_id: id, name, targets }) => `${id} ${name} ${targets.map((target) => target.name).join(' ')}`,
   actions: () => may('publish') && add('clients', 'New client'),
-  sumsOf(rows) {
+  summarise(rows) {
     const sent = rows.flatMap(({ latest_delivery: latest }) => latest ?? []);
     const newest = sent
       .map(({ date }) => date)
@@ -179,11 +179,11 @@ export const proceduresRegister: Register<Procedure> = {
   empty: ['No procedure yet', 'The procedures of an index are part of its benchmark statement.'],
   sort: { column: 'id', direction: 'asc' },
   read: async (_, signal) => (await service.value.call('listProcedures', { signal })).procedures,
-  keyOf: ({ procedure_id: id }) => id,
-  addressOf: ({ procedure_id: id }) => formatGovernanceAddress('procedures', id),
+  getKey: ({ procedure_id: id }) => id,
+  formatAddress: ({ procedure_id: id }) => formatGovernanceAddress('procedures', id),
   searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
   actions: () => may('write') && add('procedures', 'New procedure'),
-  sumsOf(rows) {
+  summarise(rows) {
     const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
     return [
       { term: 'Procedures', value: formatCount(rows.length) },

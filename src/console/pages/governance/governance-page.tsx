@@ -99,9 +99,9 @@ interface Statement {
 function Overview() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const overview = useGovernance();
-  const stateOf = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
-  const behind = [...stateOf.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
-  const published = [...stateOf.values()].filter(({ entries }) => entries !== 0).length;
+  const stateByIndex = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
+  const behind = [...stateByIndex.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
+  const published = [...stateByIndex.values()].filter(({ entries }) => entries !== 0).length;
   return (
     <Page
       title="Governance"
@@ -114,7 +114,7 @@ function Overview() {
         title="Benchmark statements"
         aside={
           overview.data !== undefined &&
-          `${formatCount(published)} of ${countValues(stateOf.size, 'index', 'indices')} published, ${formatCount(behind)} behind the data`
+          `${formatCount(published)} of ${countValues(stateByIndex.size, 'index', 'indices')} published, ${formatCount(behind)} behind the data`
         }
       >
         <Answered resource={indices} what="the indices">
@@ -123,9 +123,9 @@ function Overview() {
               label="benchmark statements"
               name="statements"
               columns={COLUMNS}
-              rows={rows.map((index): Statement => ({ index, state: stateOf.get(index.id) }))}
-              keyOf={({ index: { id } }) => id}
-              addressOf={({ index: { id } }) => formatGovernanceAddress('statements', id)}
+              rows={rows.map((index): Statement => ({ index, state: stateByIndex.get(index.id) }))}
+              getKey={({ index: { id } }) => id}
+              formatAddress={({ index: { id } }) => formatGovernanceAddress('statements', id)}
               searchIn={({ index: { id, name } }) => `${id} ${name}`}
               sort={{ column: 'through', direction: 'desc' }}
               height={420}

@@ -46,8 +46,8 @@ export function PublishedLogs() {
             label="published logs"
             columns={COLUMNS}
             rows={statements.filter(({ entries }) => entries !== 0)}
-            keyOf={({ index_id: id }) => id}
-            addressOf={({ index_id: id }) => formatAddress(formatIndexAddress(id), { tab: 'publication' })}
+            getKey={({ index_id: id }) => id}
+            formatAddress={({ index_id: id }) => formatAddress(formatIndexAddress(id), { tab: 'publication' })}
             height={360}
             empty="No close is published yet."
           />

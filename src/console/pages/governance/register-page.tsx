@@ -75,8 +75,8 @@ const RangeInputs = ({ from, to }: Range) => (
 );
 
 function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly range: Range }) {
-  const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, hasRange = false } = register;
-  const { groupOf, groupLabel = 'Kind', sumsOf, isNewestShown = false, below } = register;
+  const { label, columns, sort, empty, getKey, searchIn, read, formatAddress, hasRange = false } = register;
+  const { formatGroup, groupLabel = 'Kind', summarise, isNewestShown = false, below } = register;
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
   // A log with a range is not reloaded automatically, because the service records every read of the log.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
@@ -84,18 +84,18 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   return (
     <Answered resource={rows} what={label}>
       {(all) => {
-        const row = all.find((one) => keyOf(one) === open);
+        const row = all.find((one) => getKey(one) === open);
         const kind = getParameter('kind');
         return (
           <>
-            {sumsOf !== undefined && (
+            {summarise !== undefined && (
               <div class="register-figures">
-                <Metrics label={`Figures of ${label}`} metrics={sumsOf(all)} />
+                <Metrics label={`Figures of ${label}`} metrics={summarise(all)} />
               </div>
             )}
             {register.above?.(all)}
-            {groupOf !== undefined && all.length > 0 && (
-              <Kinds label={groupLabel} kinds={all.map(groupOf)} chosen={kind} />
+            {formatGroup !== undefined && all.length > 0 && (
+              <Kinds label={groupLabel} kinds={all.map(formatGroup)} chosen={kind} />
             )}
             {all.length === 0 ? (
               <EmptyState title={empty[0]}>{empty[1]}</EmptyState>
@@ -104,16 +104,16 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
                 label={label}
                 name={name}
                 columns={columns}
-                rows={groupOf === undefined || kind === null ? all : all.filter((one) => groupOf(one) === kind)}
-                keyOf={keyOf}
+                rows={formatGroup === undefined || kind === null ? all : all.filter((one) => formatGroup(one) === kind)}
+                getKey={getKey}
                 searchIn={searchIn}
                 sort={sort}
                 height={620}
                 empty={`${empty[0]}.`}
                 openKey={open}
-                {...(addressOf === undefined
-                  ? { onOpen: (one: R) => setParameters({ entry: keyOf(one) }) }
-                  : { addressOf })}
+                {...(formatAddress === undefined
+                  ? { onOpen: (one: R) => setParameters({ entry: getKey(one) }) }
+                  : { formatAddress })}
               />
             )}
             {isNewestShown && row === undefined && <Newest register={register} rows={all} />}
@@ -126,7 +126,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   );
 }
 
-const formatRowName = <R,>({ keyOf, nameOf = keyOf }: Register<R>, row: R): string => nameOf(row);
+const formatRowName = <R,>({ getKey, formatName = getKey }: Register<R>, row: R): string => formatName(row);
 
 interface NewestProps<R> {
   readonly register: Register<R>;
@@ -144,9 +144,9 @@ function Newest<R>({ register, rows }: NewestProps<R>) {
       aside={`No. ${formatRowName(register, newest)}`}
     >
       <div class="side-by-side">
-        <Facts facts={register.factsOf?.(newest) ?? []} />
+        <Facts facts={register.listFacts?.(newest) ?? []} />
         <div>
-          <Texts texts={register.textsOf?.(newest) ?? []} />
+          <Texts texts={register.listTexts?.(newest) ?? []} />
         </div>
       </div>
     </Section>
@@ -181,8 +181,8 @@ function EntryPanel<R>({ register, row }: { readonly register: Register<R>; read
       title={`${register.noun ?? 'Entry'} ${formatRowName(register, row)}`}
       onClose={() => setParameters({ entry: null })}
     >
-      <Facts facts={register.factsOf?.(row) ?? []} />
-      <Texts texts={register.textsOf?.(row) ?? []} />
+      <Facts facts={register.listFacts?.(row) ?? []} />
+      <Texts texts={register.listTexts?.(row) ?? []} />
     </SidePanel>
   );
 }

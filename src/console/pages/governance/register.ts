@@ -25,19 +25,19 @@ export interface Register<R> {
   /** Title and text shown if the register is empty. */
   readonly empty: readonly [title: string, text: string];
   /** Returns the kind of a row, by which the table can be filtered. */
-  groupOf?(row: R): string;
+  formatGroup?(row: R): string;
   readonly groupLabel?: string;
   /** Figures of all rows. */
-  sumsOf?(rows: readonly R[]): readonly Metric[];
+  summarise?(rows: readonly R[]): readonly Metric[];
   /** True if the newest row is shown below the table until another row is opened. */
   readonly isNewestShown?: boolean;
   /** Content between the figures and the table. */
   above?(rows: readonly R[]): ComponentChildren;
   /** Content below the table. */
   below?(rows: readonly R[]): ComponentChildren;
-  keyOf(row: R): string;
+  getKey(row: R): string;
   /** Returns the number of a row in the title of its panel. Default: the key. */
-  nameOf?(row: R): string;
+  formatName?(row: R): string;
   searchIn(row: R): string;
   /**
    * Reads the rows.
@@ -47,10 +47,10 @@ export interface Register<R> {
   /** True if the rows are read for a range of days. */
   readonly hasRange?: boolean;
   /** Returns the address of the page of a row. Default: a row opens to its facts. */
-  addressOf?(row: R): string;
+  formatAddress?(row: R): string;
   /** Returns the facts of a row. */
-  factsOf?(row: R): readonly Fact[];
-  textsOf?(row: R): readonly (readonly [title: string, text: string | null])[];
+  listFacts?(row: R): readonly Fact[];
+  listTexts?(row: R): readonly (readonly [title: string, text: string | null])[];
   /** Renders the buttons of the page. */
   actions?(range: Range): ComponentChildren;
   /** Scope required to read the register. Default: `read`. */

@@ -37,13 +37,13 @@ const errorsRegister: Register<PublishedError> = {
       return (await service.value.call('listPublishedErrors', { params, query: { limit: 1000 }, signal })).errors;
     });
   },
-  keyOf: ({ index_id: index, seq }) => `${index} ${seq}`,
-  nameOf: ({ index_id: index, seq }) => `${formatCount(seq)} of ${index}`,
+  getKey: ({ index_id: index, seq }) => `${index} ${seq}`,
+  formatName: ({ index_id: index, seq }) => `${formatCount(seq)} of ${index}`,
   searchIn: ({ index_id: index, decision, reason }) => `${index} ${decision} ${reason}`,
   groupLabel: 'Decision',
-  groupOf: ({ decision }) => decision,
-  sumsOf(rows) {
-    const createColumnOf = (wanted: PublishedError['decision']) => rows.filter(({ decision }) => decision === wanted);
+  formatGroup: ({ decision }) => decision,
+  summarise(rows) {
+    const filterRows = (wanted: PublishedError['decision']) => rows.filter(({ decision }) => decision === wanted);
     const sizes = rows.map(({ largest }) => Math.abs(largest?.change_bps ?? 0));
     const again = rows.reduce((sum, { restated }) => sum + restated, 0);
     return [
@@ -57,11 +57,11 @@ const errorsRegister: Register<PublishedError> = {
       },
       {
         term: 'Restated',
-        value: formatCount(createColumnOf('restated').length),
+        value: formatCount(filterRows('restated').length),
         note: `${countValues(again, 'close')} published again`,
       },
-      { term: 'Announced', value: formatCount(createColumnOf('announced').length), note: 'material, closes stand' },
-      { term: 'Left', value: formatCount(createColumnOf('left').length), note: 'immaterial, closes stand' },
+      { term: 'Announced', value: formatCount(filterRows('announced').length), note: 'material, closes stand' },
+      { term: 'Left', value: formatCount(filterRows('left').length), note: 'immaterial, closes stand' },
       { term: 'Largest change', value: rows.length === 0 ? MISSING_TEXT : `${formatDecimal(Math.max(...sizes))} bp` },
     ];
   },
@@ -107,7 +107,19 @@ const errorsRegister: Register<PublishedError> = {
     },
     { id: 'author', title: 'Author', width: 80, priority: 7, value: ({ author }) => author },
   ],
-  factsOf: ({ index_id: index, decision, policy, first, last, dates, restated, largest, author, at, run_id: run }) => [
+  listFacts: ({
+    index_id: index,
+    decision,
+    policy,
+    first,
+    last,
+    dates,
+    restated,
+    largest,
+    author,
+    at,
+    run_id: run,
+  }) => [
     ['Index', <a href={formatAddress(formatIndexAddress(index), { tab: 'publication' })}>{index}</a>],
     ['Decision', <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>],
     ['Decided', `${formatMoment(at)} by ${author}`],
@@ -126,7 +138,7 @@ const errorsRegister: Register<PublishedError> = {
     ],
     ['Run', run],
   ],
-  textsOf: ({ reason, notice }) => [
+  listTexts: ({ reason, notice }) => [
     ['Reason', reason],
     ['Notice for clients', notice],
   ],
@@ -163,18 +175,18 @@ const judgementsRegister: Register<Judgement> = {
       return (await service.value.call('listJudgements', { params, query: { limit: 1000 }, signal })).judgements;
     });
   },
-  keyOf: ({ schedule_id: schedule, seq }) => `${schedule} ${seq}`,
-  nameOf: ({ schedule_id: schedule, seq }) => `${formatCount(seq)} of the schedule ${schedule}`,
+  getKey: ({ schedule_id: schedule, seq }) => `${schedule} ${seq}`,
+  formatName: ({ schedule_id: schedule, seq }) => `${formatCount(seq)} of the schedule ${schedule}`,
   searchIn: ({ schedule_id: schedule, date, author, check, index_id: index, identifier, reason }) =>
     `${schedule} ${date} ${author} ${check ?? ''} ${index ?? ''} ${identifier ?? ''} ${reason ?? ''}`,
   groupLabel: 'Decision',
-  groupOf: ({ action }) => DECISION_WORDS[action],
-  sumsOf(rows) {
-    const createColumnOf = (...wanted: Judgement['action'][]) => rows.filter(({ action }) => wanted.includes(action));
-    const byHand = createColumnOf('run', 'backfill');
+  formatGroup: ({ action }) => DECISION_WORDS[action],
+  summarise(rows) {
+    const filterRows = (...wanted: Judgement['action'][]) => rows.filter(({ action }) => wanted.includes(action));
+    const byHand = filterRows('run', 'backfill');
     const bare = byHand.filter(({ reason }) => reason === null).length;
     const people = new Set(rows.map(({ author }) => author));
-    const findings = createColumnOf('waive').reduce((sum, row) => sum + row.findings.length, 0);
+    const findings = filterRows('waive').reduce((sum, row) => sum + row.findings.length, 0);
     return [
       {
         term: 'Decisions',
@@ -183,10 +195,10 @@ const judgementsRegister: Register<Judgement> = {
       },
       {
         term: 'Acceptances',
-        value: formatCount(createColumnOf('waive').length),
+        value: formatCount(filterRows('waive').length),
         note: `of ${countValues(findings, 'finding')}`,
       },
-      { term: 'Skipped days', value: formatCount(createColumnOf('skip').length) },
+      { term: 'Skipped days', value: formatCount(filterRows('skip').length) },
       { term: 'Performed by hand', value: formatCount(byHand.length), note: `${formatCount(bare)} without a reason` },
       { term: 'Approved by others', value: formatCount(rows.filter(({ approval_id: id }) => id !== null).length) },
     ];
@@ -211,7 +223,7 @@ const judgementsRegister: Register<Judgement> = {
         reason === null ? <span class="quiet">none given</span> : <span title={reason}>{reason}</span>,
     },
   ],
-  factsOf: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
+  listFacts: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
     ['Decision', DECISION_WORDS[action]],
     ['Decided', `${formatMoment(at)} by ${author}`],
     ['Approved', renderApprover(approval)],
@@ -220,7 +232,7 @@ const judgementsRegister: Register<Judgement> = {
     ['Index', action === 'waive' ? (index ?? 'every index of the schedule') : null],
     ['Security', identifier],
   ],
-  textsOf: ({ reason, findings }) => [
+  listTexts: ({ reason, findings }) => [
     ['Reason', reason],
     ...findings.map(({ index_id: index, message }) => [`Finding of ${index}`, message] as const),
   ],
@@ -267,12 +279,12 @@ const auditRegister: Register<AuditEntry> = {
     return log.entries.map((entry) => ({ ...entry, log }));
   },
   above: ([first]) => first && <AuditChain log={first.log} />,
-  keyOf: ({ seq }) => String(seq),
+  getKey: ({ seq }) => String(seq),
   searchIn: ({ author, action, kind, id, note }) =>
     `${author} ${action} ${kind} ${formatKind(kind)} ${formatId(kind, id)} ${note ?? ''}`,
   groupLabel: 'Document',
-  groupOf: ({ kind }) => formatKind(kind),
-  sumsOf(rows) {
+  formatGroup: ({ kind }) => formatKind(kind),
+  summarise(rows) {
     const last = rows
       .map(({ at }) => at)
       .toSorted()
@@ -308,7 +320,7 @@ const auditRegister: Register<AuditEntry> = {
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
     { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
   ],
-  factsOf: ({ at, author, key_id: key, action, kind, id, version, request_id: request, etag, hash, run_id: run }) => [
+  listFacts: ({ at, author, key_id: key, action, kind, id, version, request_id: request, etag, hash, run_id: run }) => [
     ['Time', formatMoment(at)],
     ['Author', author],
     ['Key', key ?? MISSING_TEXT],
@@ -321,7 +333,7 @@ const auditRegister: Register<AuditEntry> = {
     ['Content', etag],
     ['Hash', hash],
   ],
-  textsOf: ({ note }) => [['Note', note]],
+  listTexts: ({ note }) => [['Note', note]],
 };
 
 /** All registers by name, in the order of the overview. Addresses contain the names. */

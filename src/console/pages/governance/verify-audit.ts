@@ -1,5 +1,5 @@
 import type { AuditLog, PublicKey } from '#clients/typescript/divisor.js';
-import { hashOf, createVerifier, type Verifier } from '../index/publication/verify-entries.js';
+import { computeHash, createVerifier, type Verifier } from '../index/publication/verify-entries.js';
 
 type Entry = AuditLog['entries'][number];
 type Seal = AuditLog['seals'][number];
@@ -22,7 +22,7 @@ export interface AuditVerdict {
  * @cost 0.1 ms per entry, on other threads
  */
 export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
-  const hashes = await Promise.all(entries.map(hashOf));
+  const hashes = await Promise.all(entries.map(computeHash));
   const faultPosition = entries.findIndex(
     (entry, i) => findLinkFault(entry, entries[i - 1]) !== null || hashes[i] !== entry.hash,
   );
@@ -50,7 +50,7 @@ function findLinkFault(entry: Entry, before: Entry | undefined): string | null {
 /** Returns the error of a signature; null if it is valid, undefined if the browser does not support Ed25519. */
 async function findSealFault(seal: Seal, entry: Entry, keys: readonly PublicKey[]): Promise<string | null | undefined> {
   if (seal.entry_hash !== entry.hash) return `the signature of entry ${seal.seq} covers another hash`;
-  if ((await hashOf(seal)) !== seal.hash) return `the signature of entry ${seal.seq} does not match its content`;
+  if ((await computeHash(seal)) !== seal.hash) return `the signature of entry ${seal.seq} does not match its content`;
   const key = keys.find(({ key_id: id }) => id === seal.key_id);
   if (key === undefined) return `the key ${seal.key_id} of the signature is unknown`;
   const verify: Verifier | null = await createVerifier(key);

@@ -15,7 +15,7 @@ import { health, isFollowing, liveJobs, checkHealth } from '../../state/live.js'
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatLargeUnits, formatLimit } from '../../words/numbers.js';
 import { JobDays } from './job-days.js';
 import { RunChecks } from './run-checks.js';
@@ -100,7 +100,7 @@ function States({ states }: Pick<Health, 'states'>) {
         label="states of the service"
         columns={STATE_COLUMNS}
         rows={states}
-        keyOf={({ since }) => since}
+        getKey={({ since }) => since}
         sort={{ column: 'since', direction: 'desc' }}
         height={300}
       />
@@ -136,7 +136,7 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
         name="limits"
         columns={LIMIT_COLUMNS}
         rows={rows}
-        keyOf={({ name }) => name}
+        getKey={({ name }) => name}
         searchIn={({ name, help }) => `${name} ${help}`}
         height={420}
       />
@@ -148,7 +148,7 @@ type Check = Health['checks'][number];
 
 const checkEntry = ({ name, ok, message }: Check): Entry => ({
   key: name,
-  title: labelOf(name),
+  title: formatLabel(name),
   badge: ok ? <Badge kind="good">passes</Badge> : <Badge kind="bad">fails</Badge>,
   text: message === null || message === undefined ? <span class="quiet">no remarks</span> : formatLargeUnits(message),
 });

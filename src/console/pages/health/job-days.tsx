@@ -43,8 +43,8 @@ export function JobDays() {
               label="jobs by day"
               columns={COLUMNS}
               rows={groupByDay(all)}
-              keyOf={({ date }) => date}
-              addressOf={({ failed }) => (failed > 0 ? '/console/jobs?state=failed' : '/console/jobs')}
+              getKey={({ date }) => date}
+              formatAddress={({ failed }) => (failed > 0 ? '/console/jobs?state=failed' : '/console/jobs')}
               sort={{ column: 'date', direction: 'desc' }}
               height={280}
               empty="No job has ended yet."
@@ -107,7 +107,7 @@ function groupByDay(jobs: readonly JobStatus[]): readonly Day[] {
     byDay.set(date, [...(byDay.get(date) ?? []), job]);
   }
   return Array.from(byDay, ([date, all]): Day => {
-    const countOf = (status: JobStatus['status']) => all.filter((job) => job.status === status).length;
+    const countJobs = (status: JobStatus['status']) => all.filter((job) => job.status === status).length;
     const seconds = all
       .flatMap(({ started_at: from, finished_at: to }) =>
         from === null || to === null ? [] : [computeSecondsBetween(from, to)],
@@ -115,9 +115,9 @@ function groupByDay(jobs: readonly JobStatus[]): readonly Day[] {
       .toSorted((a, b) => a - b);
     return {
       date,
-      succeeded: countOf('succeeded'),
-      failed: countOf('failed'),
-      cancelled: countOf('cancelled'),
+      succeeded: countJobs('succeeded'),
+      failed: countJobs('failed'),
+      cancelled: countJobs('cancelled'),
       repeated: all.filter(({ attempt }) => attempt > 1).length,
       median: seconds[Math.floor(seconds.length / 2)] ?? null,
       longest: seconds.at(-1) ?? null,

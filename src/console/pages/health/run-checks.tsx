@@ -75,8 +75,8 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
         label="runs"
         columns={COLUMNS}
         rows={runs.map((run): Row => ({ ...run, outcome: outcomes.get(run.index_id) }))}
-        keyOf={({ index_id: id }) => id}
-        addressOf={({ index_id: id }) => `${formatIndexAddress(id)}?tab=risk`}
+        getKey={({ index_id: id }) => id}
+        formatAddress={({ index_id: id }) => `${formatIndexAddress(id)}?tab=risk`}
         height={400}
       />
     </Section>

@@ -61,8 +61,8 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
         name="indices"
         columns={columns.filter(({ id }) => rows.some(OPTIONAL_COLUMNS.get(id) ?? (() => true)))}
         rows={rows}
-        keyOf={({ index }) => index.id}
-        addressOf={({ index }) => formatIndexAddress(index.id)}
+        getKey={({ index }) => index.id}
+        formatAddress={({ index }) => formatIndexAddress(index.id)}
         searchIn={({ index }) =>
           `${index.id} ${index.name} ${index.currency} ${index.calendar} ${index.store_id ?? ''} ${index.tags.join(' ')}`
         }

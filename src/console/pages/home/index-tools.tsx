@@ -1,12 +1,12 @@
 import { Button, LinkButton } from '../../components/button.js';
 import { runIndex } from '../../state/actions.js';
-import { requestOf } from '../../state/failed-runs.js';
+import { getBacktestRequest } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import type { RefusedQuery } from '../../state/refusals.js';
 import { countValues } from '../../words/numbers.js';
-import { runOf } from '../../state/refusals.js';
+import { formatRunSubject } from '../../state/refusals.js';
 import type { Row } from './index-row.js';
 
 interface IndexToolsProps {
@@ -27,8 +27,8 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   const withRun = meant.filter(({ run }) => run !== null).map(({ index }) => index.id);
   const run = async () => {
     for (const { index, failed } of due)
-      await asking.ask(runOf(index.id), (onRefusal) =>
-        runIndex(index.id, failed === null ? { if_stale: true } : requestOf(failed), onRefusal),
+      await asking.ask(formatRunSubject(index.id), (onRefusal) =>
+        runIndex(index.id, failed === null ? { if_stale: true } : getBacktestRequest(failed), onRefusal),
       );
   };
   return (

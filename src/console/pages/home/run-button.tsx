@@ -3,9 +3,9 @@ import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { runIndex } from '../../state/actions.js';
-import { requestOf } from '../../state/failed-runs.js';
+import { getBacktestRequest } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';
-import { findRefusal, runOf, type RefusedQuery } from '../../state/refusals.js';
+import { findRefusal, formatRunSubject, type RefusedQuery } from '../../state/refusals.js';
 
 interface RunButtonProps {
   readonly id: string;
@@ -17,7 +17,7 @@ interface RunButtonProps {
 
 /** Renders a button that runs the index of a row. An error is shown in the row. */
 export function RunButton({ id, failed, asking }: RunButtonProps) {
-  const refused = asking.trouble === null ? null : findRefusal(runOf(id));
+  const refused = asking.trouble === null ? null : findRefusal(formatRunSubject(id));
   return (
     <>
       {refused !== null && (
@@ -31,8 +31,8 @@ export function RunButton({ id, failed, asking }: RunButtonProps) {
           aria-label={`Run ${id}`}
           title={`Run ${id}`}
           onClick={() =>
-            void asking.ask(runOf(id), (onRefusal) =>
-              runIndex(id, failed === null ? { if_stale: true } : requestOf(failed), onRefusal),
+            void asking.ask(formatRunSubject(id), (onRefusal) =>
+              runIndex(id, failed === null ? { if_stale: true } : getBacktestRequest(failed), onRefusal),
             )
           }
         >

@@ -42,8 +42,8 @@ export function Strategies() {
           const failed = failures.get(stored.strategy.id);
           return { stored, run, asking, failed: failed !== undefined && isLater(failed, run?.run_at) ? failed : null };
         })}
-        keyOf={({ stored }) => stored.strategy.id}
-        addressOf={({ stored }) => formatIndexAddress(stored.strategy.id)}
+        getKey={({ stored }) => stored.strategy.id}
+        formatAddress={({ stored }) => formatIndexAddress(stored.strategy.id)}
         sort={{ column: 'strategy', direction: 'asc' }}
         height={400}
       />

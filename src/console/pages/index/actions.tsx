@@ -112,8 +112,8 @@ function ActionTable({
         name="actions"
         columns={columns}
         rows={actions}
-        keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        addressOf={({ identifier }) => addressOfName(identifier)}
+        getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
+        formatAddress={({ identifier }) => addressOfName(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) =>
           `${date} ${identifier} ${facts.get(identifier)?.name ?? ''} ${type} ${related ?? ''}`
         }
@@ -156,7 +156,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
   const identifiers = open.map(({ identifier }) => identifier);
   const facts = useNames(identifiers, asOf);
-  const currencyOf = (identifier: string) => facts.get(identifier)?.currency ?? null;
+  const findCurrency = (identifier: string) => facts.get(identifier)?.currency ?? null;
   return (
     <>
       {open.map(
@@ -183,7 +183,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
                   </th>
                   <td class="whole">{formatPercent(after, 4)}</td>
                   <td class="whole">{formatFigure(shares)}</td>
-                  <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), currencyOf(identifier))}</td>
+                  <td>{cash === 0 ? 'none' : formatMoney(formatDecimal(cash, 4), findCurrency(identifier))}</td>
                 </tr>
               ))}
             </WrittenTable>

@@ -28,8 +28,8 @@ export function createSteps({
   });
   return [
     ...gains.slice(0, STEPS_MAX).map(createStep),
-    ...restOf(gains.slice(STEPS_MAX), 'gain'),
-    ...restOf(losses.slice(0, -STEPS_MAX), 'loss', 'losses'),
+    ...createRestSteps(gains.slice(STEPS_MAX), 'gain'),
+    ...createRestSteps(losses.slice(0, -STEPS_MAX), 'loss', 'losses'),
     ...losses.slice(-STEPS_MAX).map(createStep),
     ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
       label: `${part} of ${id}`,
@@ -45,17 +45,22 @@ export const splitBySign = (contributions: AttributionView['contributions']) => 
   losses: contributions.filter(({ contribution }) => contribution <= 0),
 });
 
-const restOf = (rest: readonly ContributionPayload[], one: string, several?: string): readonly Step[] =>
+const createRestSteps = (rest: readonly ContributionPayload[], one: string, several?: string): readonly Step[] =>
   rest.length === 0
     ? []
-    : [{ label: countValues(rest.length, `other ${one}`, several && `other ${several}`), value: sumOf(rest) }];
+    : [
+        {
+          label: countValues(rest.length, `other ${one}`, several && `other ${several}`),
+          value: sumContributions(rest),
+        },
+      ];
 
 /** Returns the sum of the contributions. */
-export const sumOf = (rows: readonly { readonly contribution: number }[]): number =>
+export const sumContributions = (rows: readonly { readonly contribution: number }[]): number =>
   rows.reduce((sum, { contribution }) => sum + contribution, 0);
 
 /** Returns the steps of the return by group, largest first, and the total. */
-export const groupStepsOf = (groups: readonly GroupAttributionRow[], total: number): readonly Step[] => [
+export const createGroupSteps = (groups: readonly GroupAttributionRow[], total: number): readonly Step[] => [
   ...groups
     .toSorted((a, b) => b.contribution - a.contribution)
     .map(({ group, contribution }) => ({ label: group, value: contribution })),

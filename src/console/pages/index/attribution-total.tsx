@@ -14,7 +14,7 @@ import {
   formatResidual,
   getSignClass,
 } from '../../words/numbers.js';
-import { groupStepsOf, splitBySign, createSteps, sumOf } from './attribution-steps.js';
+import { createGroupSteps, splitBySign, createSteps, sumContributions } from './attribution-steps.js';
 
 interface AttributionTotalProps {
   readonly view: AttributionView;
@@ -31,7 +31,7 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
   const window = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
   return (
     <>
-      <Metrics label={`Attribution from ${window}`} metrics={figuresOf(view)} />
+      <Metrics label={`Attribution from ${window}`} metrics={listMetrics(view)} />
       <Section
         title="Steps to the total"
         aside={
@@ -54,7 +54,7 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
           <Bars
             label="Contributions, step by step"
             bars={
-              by === 'sector' && groups != null ? groupStepsOf(groups.groups, view.total_return) : createSteps(view)
+              by === 'sector' && groups != null ? createGroupSteps(groups.groups, view.total_return) : createSteps(view)
             }
             isRunning
             format={formatPoints}
@@ -71,7 +71,7 @@ const STEPS_BY = [
 ] as const;
 
 /** Returns the figures of the attribution. Gains, losses and overlay parts sum to the return. */
-function figuresOf(view: AttributionView): readonly Metric[] {
+function listMetrics(view: AttributionView): readonly Metric[] {
   const { total_return: total, cost_drag: cost, cap_drag: cap, overlay_parts_sum: parts } = view;
   const { reconciles, residual, periods } = view;
   const { gains, losses } = splitBySign(view.contributions);
@@ -85,8 +85,8 @@ function figuresOf(view: AttributionView): readonly Metric[] {
       note: `${formatCount(periods)} sessions`,
       help: 'After costs: the sum of all contributions',
     },
-    ...part('Gains', sumOf(gains), ofSecurities(gains.length), 'Sum of the contributions above 0'),
-    ...part('Losses', sumOf(losses), ofSecurities(losses.length), 'Sum of the other contributions'),
+    ...part('Gains', sumContributions(gains), ofSecurities(gains.length), 'Sum of the contributions above 0'),
+    ...part('Losses', sumContributions(losses), ofSecurities(losses.length), 'Sum of the other contributions'),
     ...part('Overlay', parts, 'in addition to the securities', 'Return of the overlay apart from its securities'),
     ...part('Costs', cost, 'within the gains and losses', 'Direct effect of transaction costs on the contributions'),
     ...part('Effect of the cap', cap, 'index minus uncapped index', 'A comparison of two indices, which is not a step'),

@@ -91,7 +91,7 @@ export function Attribution({ id, run }: AttributionProps) {
                 label="attribution by sector"
                 columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
                 rows={view.groups}
-                keyOf={({ group }) => group}
+                getKey={({ group }) => group}
                 sort={{ column: 'contribution', direction: 'desc' }}
               />
             </>
@@ -123,8 +123,8 @@ function BySecurity({ view: { contributions, end } }: { readonly view: Attributi
       name="names"
       columns={NAME_COLUMNS}
       rows={rows}
-      keyOf={({ asset_id: name }) => name}
-      addressOf={({ asset_id: name }) => addressOfName(name)}
+      getKey={({ asset_id: name }) => name}
+      formatAddress={({ asset_id: name }) => addressOfName(name)}
       searchIn={({ asset_id: name, company }) => `${name} ${company ?? ''}`}
       sort={{ column: 'contribution', direction: 'desc' }}
       height={480}

@@ -128,7 +128,7 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
         name="held"
         columns={COLUMNS}
         rows={rows}
-        keyOf={({ identifier }) => identifier}
+        getKey={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}
         openKey={open}
         searchIn={({ identifier, facts: rowFacts }) =>

@@ -40,8 +40,8 @@ export function Exits({ id }: { readonly id: string }) {
             label={`securities that left ${id}`}
             columns={EXIT_COLUMNS}
             rows={exits}
-            keyOf={({ date, identifier }) => `${date} ${identifier}`}
-            addressOf={({ identifier }) => addressOfName(identifier)}
+            getKey={({ date, identifier }) => `${date} ${identifier}`}
+            formatAddress={({ identifier }) => addressOfName(identifier)}
             sort={{ column: 'date', direction: 'desc' }}
             height={320}
           />

@@ -74,7 +74,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
         name="by-factor"
         columns={COLUMNS}
         rows={rows}
-        keyOf={({ name }) => name}
+        getKey={({ name }) => name}
         sort={{ column: 'contribution', direction: 'desc' }}
       />
       <p class="quiet">

@@ -9,7 +9,7 @@ import { useResource } from '../../state/resource.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { runAfterFailure } from './run-settings.js';
-import { runOf } from '../../state/refusals.js';
+import { formatRunSubject } from '../../state/refusals.js';
 import { readNewestRun } from './run-terms.js';
 
 interface FailedRunProps {
@@ -33,7 +33,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
       title={`The last run failed: ${error?.message ?? 'the job reports no reason.'}`}
       action={
         may('run') && (
-          <ActionButton about={runOf(id)} act={(onRefusal) => runAfterFailure(id, job, onRefusal)}>
+          <ActionButton about={formatRunSubject(id)} act={(onRefusal) => runAfterFailure(id, job, onRefusal)}>
             Run again
           </ActionButton>
         )
@@ -43,7 +43,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
         <Findings
           findings={findings}
           shown={3}
-          addressOf={isStrategy ? undefined : (path) => findRuleAddress(id, path)}
+          formatAddress={isStrategy ? undefined : (path) => findRuleAddress(id, path)}
         />
       )}
       <p class="quiet">

@@ -14,7 +14,7 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { formatPercent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
 import { runAsAsked } from './run-settings.js';
-import { runOf } from '../../state/refusals.js';
+import { formatRunSubject } from '../../state/refusals.js';
 
 interface Action {
   readonly address: string;
@@ -52,7 +52,11 @@ export function RunActions({ id, isStrategy = false, edit, others = [] }: RunAct
       : []),
   ];
   const run = may('run') && (
-    <ActionButton about={runOf(id)} disabled={isRunning} act={(onRefusal) => runAsAsked({ id, isStrategy }, onRefusal)}>
+    <ActionButton
+      about={formatRunSubject(id)}
+      disabled={isRunning}
+      act={(onRefusal) => runAsAsked({ id, isStrategy }, onRefusal)}
+    >
       <Icon name="play" /> Run
     </ActionButton>
   );

@@ -89,7 +89,9 @@ export function IndexPage({ params }: PageProps) {
     );
   return (
     <Answered resource={definition} what={`the index ${id}`}>
-      {({ index, strategy }) => (index === null ? <StrategyOf stored={strategy} /> : <IndexOf index={index} />)}
+      {({ index, strategy }) =>
+        index === null ? <StrategyContent stored={strategy} /> : <IndexContent index={index} />
+      }
     </Answered>
   );
 }
@@ -100,7 +102,7 @@ function DeletedIndexPage({ id }: { readonly id: string }) {
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
 }
 
-function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
+function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
   const { strategy, problems } = stored;
   const { id, name, index_id: followed, description } = strategy;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -141,7 +143,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
   );
 }
 
-function IndexOf({ index }: { readonly index: IndexDocument }) {
+function IndexContent({ index }: { readonly index: IndexDocument }) {
   const {
     id,
     name,

@@ -162,7 +162,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           name="rows"
           columns={LIMIT_COLUMNS}
           rows={rows}
-          keyOf={({ row, side }) => `${row} ${side}`}
+          getKey={({ row, side }) => `${row} ${side}`}
           {...(rows.length > SEARCH_MIN && { searchIn: ({ row }: Row) => row })}
           sort={{ column: 'breached', direction: 'desc' }}
           height={320}
@@ -174,8 +174,8 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           name="breaches"
           columns={createBreachColumns(rows)}
           rows={breaches}
-          keyOf={({ row, begin }) => `${row} ${begin}`}
-          addressOf={({ begin, cause }) =>
+          getKey={({ row, begin }) => `${row} ${begin}`}
+          formatAddress={({ begin, cause }) =>
             cause === 'rebalance'
               ? formatShownRunPath(formatRebalanceAddress(id, begin))
               : formatAddress(formatIndexAddress(id), {

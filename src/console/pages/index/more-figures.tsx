@@ -49,7 +49,7 @@ export function MoreFigures({ view, run, subject }: MoreProps) {
             name="falls"
             columns={DRAWDOWN_COLUMNS}
             rows={view.drawdowns}
-            keyOf={({ peak }) => peak}
+            getKey={({ peak }) => peak}
             sort={{ column: 'depth', direction: 'asc' }}
           />
         </Section>

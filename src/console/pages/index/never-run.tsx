@@ -13,7 +13,7 @@ import { usePhone } from '../../components/use-phone.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
 import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
-import { runOf } from '../../state/refusals.js';
+import { formatRunSubject } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { formatDefinitionKey, readDefinition } from '../../state/run-questions.js';
 import { service } from '../../state/service.js';
@@ -46,7 +46,7 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
             title="Not run yet"
             action={
               may('run') && (
-                <ActionButton kind="main" about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
+                <ActionButton kind="main" about={formatRunSubject(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
                   <Icon name="play" /> Run {id}
                 </ActionButton>
               )

@@ -70,8 +70,8 @@ export function Rebalances({ id, run }: RebalancesProps) {
                 name="rebalances"
                 columns={COLUMNS}
                 rows={rebalances}
-                keyOf={({ date }) => date}
-                addressOf={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
+                getKey={({ date }) => date}
+                formatAddress={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
                 sort={{ column: 'date', direction: 'desc' }}
                 height={620}
               />

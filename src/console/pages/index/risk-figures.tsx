@@ -31,7 +31,7 @@ export function RiskFigures({ id, run, against }: RiskFiguresProps) {
     { keeps: true },
   );
   const isOther = against !== null && ownFigures.data !== undefined && ownFigures.data.benchmark !== against;
-  const other = useResource(isOther ? `levels of ${against}` : null, (signal) => levelsOf(against ?? '', signal));
+  const other = useResource(isOther ? `levels of ${against}` : null, (signal) => readLevels(against ?? '', signal));
   const reference = isOther ? other.data?.levels : (ownFigures.data?.benchmark_level ?? undefined);
   return (
     <>
@@ -47,7 +47,7 @@ export function RiskFigures({ id, run, against }: RiskFiguresProps) {
         {(view) => (
           <Metrics
             label={`Risk from ${view.start} to ${view.end}`}
-            metrics={[...figuresOf(view), ...(against === null ? [] : relativeFigures(view, reference, against))]}
+            metrics={[...listMetrics(view), ...(against === null ? [] : relativeFigures(view, reference, against))]}
           />
         )}
       </Answered>
@@ -56,7 +56,7 @@ export function RiskFigures({ id, run, against }: RiskFiguresProps) {
 }
 
 /** Reads the levels of an index with a run; null if it has none. */
-async function levelsOf(id: string, signal: AbortSignal): Promise<LevelsView | null> {
+async function readLevels(id: string, signal: AbortSignal): Promise<LevelsView | null> {
   try {
     return await service.value.call('getLevels', { params: { index_id: id }, signal });
   } catch (thrown) {
@@ -65,7 +65,7 @@ async function levelsOf(id: string, signal: AbortSignal): Promise<LevelsView | n
   }
 }
 
-function figuresOf({ metrics, statistics, level }: PerformanceView): readonly Metric[] {
+function listMetrics({ metrics, statistics, level }: PerformanceView): readonly Metric[] {
   const atRisk = computeValueAtRisk(computeReturns(level.data));
   return [
     { term: 'Volatility', value: formatPercent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },

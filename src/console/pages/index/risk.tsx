@@ -303,7 +303,7 @@ function Reconciliation({ id }: { readonly id: string }) {
     >
       <Answered resource={view} what="the identities, which are being recomputed">
         {({ checks }) => (
-          <Table label="identities" columns={CHECK_COLUMNS} rows={checks} keyOf={({ name }) => name} height={420} />
+          <Table label="identities" columns={CHECK_COLUMNS} rows={checks} getKey={({ name }) => name} height={420} />
         )}
       </Answered>
     </Section>

@@ -35,7 +35,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
     <Answered resource={last} what="the comparison of runs">
       {(stored) => {
         const job = stored === null ? null : { ...stored, ...getJob(stored.job_id), result: stored.result };
-        if (job === null || !isOf(job, { from, to }))
+        if (job === null || !comparesRuns(job, { from, to }))
           return may('run') ? (
             <div>
               <ActionButton kind="main" act={submit}>
@@ -66,7 +66,7 @@ async function readLastComparison(id: string, signal: AbortSignal): Promise<JobS
 /** Maximum number of jobs in a response. */
 const LISTED_MAX = 500;
 
-function isOf({ request }: JobStatus, { from, to }: Pick<RunDifferenceProps, 'from' | 'to'>): boolean {
+function comparesRuns({ request }: JobStatus, { from, to }: Pick<RunDifferenceProps, 'from' | 'to'>): boolean {
   const runRequest = request as Json;
   return isObject(runRequest) && runRequest['from'] === from && runRequest['to'] === to;
 }

@@ -4,11 +4,11 @@ import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressedObject } from '../../state/addressed.js';
-import { requestOf } from '../../state/failed-runs.js';
+import { getBacktestRequest } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
-import { forgetRefusal, findRefusal, runOf } from '../../state/refusals.js';
+import { forgetRefusal, findRefusal, formatRunSubject } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -42,7 +42,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
   const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
   const taken = newest.data == null ? null : getTerms(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
-  const findings = findRefusal(runOf(id))?.findings ?? [];
+  const findings = findRefusal(formatRunSubject(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
   // Discards the terms in the address after a run with these terms. Does not react to editing, because edited terms may
   // briefly equal those of the run.
@@ -80,7 +80,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
           value={asked}
           findings={findings}
           onChange={(next) => {
-            forgetRefusal(runOf(id));
+            forgetRefusal(formatRunSubject(id));
             setAsked(next);
           }}
         />
@@ -102,7 +102,7 @@ export const runAgain = (id: string, onRefusal: OnRefusal) =>
 
 /** Runs again after a failure, with the terms in the address. Default: the terms of the failed run. */
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
-  send(id, readAddressTerms() ?? (requestOf(failed) as JsonObject), onRefusal);
+  send(id, readAddressTerms() ?? (getBacktestRequest(failed) as JsonObject), onRefusal);
 
 /** Requests a run; the service validates the terms. */
 const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>

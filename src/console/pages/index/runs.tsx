@@ -44,8 +44,8 @@ export function Runs({ id }: { readonly id: string }) {
                     (column !== 'change' || runs.length > 1),
                 )}
                 rows={runs}
-                keyOf={({ run_id: run }) => run}
-                addressOf={({ run_id: run }) =>
+                getKey={({ run_id: run }) => run}
+                formatAddress={({ run_id: run }) =>
                   formatAddress(formatIndexAddress(id), { run_id: run === runs[0]?.run_id ? null : run })
                 }
                 openKey={getParameter('run_id') ?? runs[0]?.run_id ?? null}

@@ -18,15 +18,15 @@ export interface ScenarioRow {
 }
 
 /** Describes a scenario, for example `2020-02-19 to 2020-03-23` or `sector Energy falls by 20%`. */
-export function wordsOf({ window, shocks }: JsonObject): string {
+export function formatScenario({ window, shocks }: JsonObject): string {
   if (isObject(window)) return `${String(window['start'])} to ${String(window['end'])}`;
   return Object.entries(isObject(shocks) ? shocks : {})
-    .map(([what, by]) => `${subjectOf(what)} ${formatShock(by)}`)
+    .map(([what, by]) => `${formatSubject(what)} ${formatShock(by)}`)
     .join(', ');
 }
 
 /** Describes the subject of a shock: a security, a series, or a group such as `SECTOR:Energy`. */
-function subjectOf(what: string): string {
+function formatSubject(what: string): string {
   const [column = '', ...group] = what.split(':');
   return group.length === 0 ? what : `${column.toLowerCase().replaceAll('_', ' ')} ${group.join(':')}`;
 }
@@ -50,11 +50,11 @@ interface ColumnTerms {
  * Returns the columns of the scenarios. A column that is empty for windows or for shocks is omitted if there are no
  * other scenarios.
  */
-export function columnsOf(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
+export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
   const { rows, isPhone, isAwaited, edited, onEdit, onRemove } = terms;
   const isUsed = (column: Column<ScenarioRow>) => rows.some((row) => column.value(row) !== null);
   const isPartial = rows.some(({ result }) => (result?.covered_weight ?? 1) < WHOLE);
-  const most = Math.max(...rows.map((row) => Math.abs(returnOf(row) ?? 0)));
+  const most = Math.max(...rows.map((row) => Math.abs(getReturn(row) ?? 0)));
   return [
     { id: 'name', title: 'Scenario', width: 150, grow: 1, value: ({ name }) => name },
     {
@@ -63,14 +63,14 @@ export function columnsOf(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
       width: isPhone ? 84 : 112,
       grow: isPhone ? 0 : 1.2,
       align: 'right',
-      value: returnOf,
+      value: getReturn,
       show: (row) =>
         row.result === undefined && isAwaited ? (
           <ValueSkeleton />
         ) : (
           <span class="scenario-return">
-            {!isPhone && <SignedBar value={returnOf(row) ?? 0} most={most} />}
-            {addSign(returnOf(row))}
+            {!isPhone && <SignedBar value={getReturn(row) ?? 0} most={most} />}
+            {addSign(getReturn(row))}
           </span>
         ),
     },
@@ -80,8 +80,8 @@ export function columnsOf(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
       width: 210,
       grow: 1.6,
       priority: 3,
-      value: ({ scenario }) => wordsOf(scenario),
-      showBelow: ({ scenario }) => wordsOf(scenario),
+      value: ({ scenario }) => formatScenario(scenario),
+      showBelow: ({ scenario }) => formatScenario(scenario),
     },
     ...COLUMNS.filter((column) => isUsed(column) && (column.id !== 'covered' || isPartial)),
     {
@@ -111,7 +111,7 @@ export function columnsOf(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
 /** Covered weight from which all securities have their own returns. */
 const WHOLE = 0.99995;
 
-const returnOf = ({ result }: ScenarioRow): number | null => result?.return ?? null;
+const getReturn = ({ result }: ScenarioRow): number | null => result?.return ?? null;
 
 /** Renders a bar from the middle of a cell: to the right for a gain, to the left for a loss. */
 function SignedBar({ value, most }: { readonly value: number; readonly most: number }) {

@@ -88,7 +88,7 @@ function Matrix({ ids, scenarios }: MatrixProps) {
       name="matrix"
       columns={createColumns(isPhone ? 'Index' : 'Scenario', isPhone ? scenarios.map(({ name }) => name) : ids)}
       rows={rows}
-      keyOf={({ name }) => name}
+      getKey={({ name }) => name}
     />
   );
 }

@@ -47,8 +47,8 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
           label={`names in ${name}`}
           columns={isEstimated ? SECURITY_COLUMNS : SECURITY_COLUMNS.filter(({ id }) => id !== 'error')}
           rows={rows}
-          keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => addressOfName(identifier)}
+          getKey={({ identifier }) => identifier}
+          formatAddress={({ identifier }) => addressOfName(identifier)}
           searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
           sort={{ column: 'contribution', direction: 'asc' }}
           height={360}

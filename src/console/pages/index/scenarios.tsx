@@ -20,7 +20,7 @@ import { showToast } from '../../state/toasts.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { subtractMonths } from '../../words/dates.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { columnsOf, type ScenarioRow } from './scenario-columns.js';
+import { createColumns, type ScenarioRow } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
 import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
@@ -138,7 +138,7 @@ interface ResultsProps {
 
 /** Renders the returns of other indices in each scenario, and the contributions in the open scenario. */
 function Results({ id, view, asked }: ResultsProps) {
-  const open = openOf(view.scenarios);
+  const open = findOpenResult(view.scenarios);
   return (
     <>
       <ScenarioMatrix id={id} own={view.scenarios} asked={asked} />
@@ -194,7 +194,7 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   );
 }
 
-interface ReturnsProps extends Omit<Parameters<typeof columnsOf>[0], 'rows' | 'isPhone'> {
+interface ReturnsProps extends Omit<Parameters<typeof createColumns>[0], 'rows' | 'isPhone'> {
   readonly asked: readonly JsonObject[];
   /** Results; undefined before the first response and after a refusal. */
   readonly view: ScenariosView | undefined;
@@ -208,7 +208,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
     const name = String(scenario['name'] ?? '');
     return { at: position, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
   });
-  const open = openOf(view?.scenarios ?? []);
+  const open = findOpenResult(view?.scenarios ?? []);
   const isPhone = usePhone();
   return (
     <>
@@ -217,9 +217,9 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
         <div aria-busy={terms.isAwaited}>
           <Table
             label="scenarios"
-            columns={columnsOf({ rows, isPhone, ...terms })}
+            columns={createColumns({ rows, isPhone, ...terms })}
             rows={rows}
-            keyOf={({ at }) => String(at)}
+            getKey={({ at }) => String(at)}
             onOpen={({ name }) => setParameters({ scenario: name })}
             openKey={String(rows.findIndex(({ result }) => result !== undefined && result === open))}
             height={420}
@@ -230,7 +230,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
   );
 }
 
-const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
+const findOpenResult = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
   results.find(({ name }) => name === getParameter('scenario')) ?? results[0];
 
 /** Returns true for a shock without entries, which the service would refuse. */

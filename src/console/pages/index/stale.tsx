@@ -4,7 +4,7 @@ import { Banner } from '../../components/banner.js';
 import { usePhone } from '../../components/use-phone.js';
 import { activateStore, attempt, type OnRefusal } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
-import { runOf } from '../../state/refusals.js';
+import { formatRunSubject } from '../../state/refusals.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
@@ -68,7 +68,7 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
           {may('run') && (
             <ActionButton
               kind={made === null ? 'main' : 'plain'}
-              about={runOf(id)}
+              about={formatRunSubject(id)}
               act={(onRefusal) => runAgain(id, onRefusal)}
             >
               Run again

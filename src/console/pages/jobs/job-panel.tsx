@@ -18,7 +18,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatClock, formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
 import { formatJobAddress, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatAtMost, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import './jobs.css';
@@ -107,7 +107,12 @@ const listGiven = (request: JsonObject): readonly Fact[] =>
     const text = formatGiven(value ?? null);
     return text === ''
       ? []
-      : [[labelOf(name), <span title={text}>{text.length > VALUE_MAX ? `${text.slice(0, VALUE_MAX)} …` : text}</span>]];
+      : [
+          [
+            formatLabel(name),
+            <span title={text}>{text.length > VALUE_MAX ? `${text.slice(0, VALUE_MAX)} …` : text}</span>,
+          ],
+        ];
   });
 
 /** Formats a JSON value in words, for example `id US-BROAD, kind index`; empty for null. */

@@ -100,21 +100,25 @@ export function JobsPage() {
 }
 
 function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
-  const countOf = (...states: State[]) => jobs.filter((job) => states.includes(job.status)).length;
+  const countJobs = (...states: State[]) => jobs.filter((job) => states.includes(job.status)).length;
   const took = jobs
     .flatMap(({ started_at: from, finished_at: to }) =>
       from === null || to === null ? [] : [computeSecondsBetween(from, to)],
     )
     .toSorted((a, b) => a - b);
   const median = took[Math.floor(took.length / 2)];
-  const failed = countOf('failed');
+  const failed = countJobs('failed');
   return (
     <Metrics
       label="Listed jobs"
       metrics={[
-        { term: 'Running', value: formatCount(countOf('running')) },
-        { term: 'Waiting', value: formatCount(countOf('pending')) },
-        { term: 'Succeeded', value: formatCount(countOf('succeeded')), note: `of ${formatCount(jobs.length)} listed` },
+        { term: 'Running', value: formatCount(countJobs('running')) },
+        { term: 'Waiting', value: formatCount(countJobs('pending')) },
+        {
+          term: 'Succeeded',
+          value: formatCount(countJobs('succeeded')),
+          note: `of ${formatCount(jobs.length)} listed`,
+        },
         { term: 'Failed', value: formatCount(failed), kind: failed > 0 ? 'down' : '' },
         { term: 'Median duration', value: median === undefined ? MISSING_TEXT : formatDuration(median) },
         { term: 'Longest', value: took.length === 0 ? MISSING_TEXT : formatDuration(took.at(-1)!) },

@@ -21,7 +21,7 @@ import { service } from '../../state/service.js';
 import { formatActionValue, SHARE_TYPES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { storeQuery } from './last-year.js';
@@ -185,7 +185,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
           <Select
             label="Below"
             isLabelShown
-            options={others.map((column) => ({ value: column, text: labelOf(column.toLowerCase()) }))}
+            options={others.map((column) => ({ value: column, text: formatLabel(column.toLowerCase()) }))}
             value={below}
             onChoose={(column) => setParameters({ below: column })}
           />
@@ -220,7 +220,7 @@ function createLine({ prices: { columns, data } }: PricesResponse, column: strin
 function createLowerChart(view: PricesResponse, column: string | undefined, sessions: number) {
   const dates = view.prices.index.map(String);
   if (column === undefined) return { dates, lines: [] };
-  const line = { ...createLine(view, column, 8), label: labelOf(column.toLowerCase()) };
+  const line = { ...createLine(view, column, 8), label: formatLabel(column.toLowerCase()) };
   if (column !== 'VOLUME') return { dates, lines: [{ ...line, isFilled: true }] };
   const { period, values, ...averages } = averagePeriods(dates, line.values, sessions);
   const label = period === '' ? 'Volume, shares' : `Volume, shares per session, average of the ${period}`;
@@ -290,7 +290,7 @@ function Actions({ view, currency }: ActionsProps) {
         name="actions"
         columns={createActionColumns(currency)}
         rows={actions}
-        keyOf={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
+        getKey={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
         sort={{ column: 'date', direction: 'desc' }}
         height={420}
       />

@@ -69,8 +69,8 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
         name="names"
         columns={columns}
         rows={listedRows}
-        keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
         tools={
           sectors.length > 1 && (

@@ -20,10 +20,10 @@ const WEEKS_MAX = 1500;
 export function averagePeriods(dates: readonly string[], values: Line['values'], sessions: number): Traded {
   if (sessions <= DAYS_MAX) return { dates, values, period: '' };
   const period = sessions <= WEEKS_MAX ? 'week' : 'month';
-  const keyOf = period === 'week' ? mondayOf : (date: string) => date.slice(0, 7);
+  const formatPeriodKey = period === 'week' ? formatWeekKey : (date: string) => date.slice(0, 7);
   const sums = new Map<string, { readonly date: string; sum: number; count: number }>();
   for (const [t, date] of dates.entries()) {
-    const key = keyOf(date);
+    const key = formatPeriodKey(date);
     const group = sums.get(key) ?? { date, sum: 0, count: 0 };
     sums.set(key, group);
     const value = values[t] ?? null;
@@ -40,4 +40,4 @@ export function averagePeriods(dates: readonly string[], values: Line['values'],
 }
 
 /** Returns the day number of the Monday of a week, as a text. 1970-01-05 was a Monday. */
-const mondayOf = (date: string): string => String(Math.floor((Date.parse(date) / 86_400_000 - 4) / 7));
+const formatWeekKey = (date: string): string => String(Math.floor((Date.parse(date) / 86_400_000 - 4) / 7));

@@ -30,7 +30,7 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
             label="bounds relaxed by one step"
             columns={createSensitivityColumns(changes, collectFractions(run))}
             rows={sensitivities}
-            keyOf={({ index, parameter }) => `${index} ${parameter}`}
+            getKey={({ index, parameter }) => `${index} ${parameter}`}
             height={320}
           />
           <Sentences label="Sentences" rows={sensitivities} />
@@ -42,7 +42,7 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
             label="cost of each constraint"
             columns={createCostColumns(changes)}
             rows={costs}
-            keyOf={({ index }) => String(index)}
+            getKey={({ index }) => String(index)}
             sort={{ column: 'cost', direction: 'desc' }}
             height={320}
           />
@@ -55,8 +55,8 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
             label="next securities to enter"
             columns={createSecurityColumns(changes)}
             rows={names}
-            keyOf={({ identifier }) => identifier}
-            addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
+            getKey={({ identifier }) => identifier}
+            formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
             height={360}
           />
         </Section>
@@ -102,7 +102,7 @@ const createSensitivityColumns = (
   fractions: ReadonlySet<number>,
 ): readonly Column<SensitivityRow>[] => {
   // The change has the sign of the relaxation.
-  const stepOf = ({ index, change }: SensitivityRow) => Math.sign(change) * (fractions.has(index) ? 0.0001 : 1);
+  const computeStep = ({ index, change }: SensitivityRow) => Math.sign(change) * (fractions.has(index) ? 0.0001 : 1);
   return [
     { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: formatRowName },
     { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
@@ -133,9 +133,9 @@ const createSensitivityColumns = (
       width: 132,
       priority: 3,
       align: 'right',
-      value: (row) => Math.abs(row.shadow_price * stepOf(row)),
-      copy: (row) => row.shadow_price * stepOf(row),
-      show: (row) => `${slope(row.shadow_price * stepOf(row))} per ${fractions.has(row.index) ? 'bp' : '1'}`,
+      value: (row) => Math.abs(row.shadow_price * computeStep(row)),
+      copy: (row) => row.shadow_price * computeStep(row),
+      show: (row) => `${slope(row.shadow_price * computeStep(row))} per ${fractions.has(row.index) ? 'bp' : '1'}`,
     },
   ];
 };

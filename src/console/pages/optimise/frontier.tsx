@@ -21,14 +21,14 @@ interface FrontierProps {
   /** True if expected returns were chosen. */
   readonly hasReturns: boolean;
   /** Returns the address of an optimisation that reproduces a point; null if the address is unknown. */
-  addressOf(point: FrontierPoint): string | null;
+  formatAddress(point: FrontierPoint): string | null;
 }
 
 /**
  * Renders the portfolios with the highest expected return for their risk under the constraints. A selected point shows
  * its figures.
  */
-export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
+export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
   const chosen = findChosenPoint(frontier, getParameter('point'));
   const frame = useRef<HTMLDivElement>(null);
@@ -82,7 +82,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
             />
           )}
           {marks.map((mark) => (
-            <MarkOf
+            <FrontierMark
               key={mark.label}
               mark={mark}
               x={x.at(mark.volatility)}
@@ -93,7 +93,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
         </svg>
         <div class="frontier-figures">
           <PointFigures label={chosen.label} point={chosen.point} />
-          <Take point={chosen.point} address={addressOf(chosen.point)} />
+          <Take point={chosen.point} address={formatAddress(chosen.point)} />
           {tangency !== null && chosen.point !== tangency && (
             <PointFigures label="Tangency" point={tangency} sharpe={tangency.sharpe} />
           )}
@@ -163,7 +163,7 @@ interface MarkProps {
   readonly isAtEnd: boolean;
 }
 
-function MarkOf({ mark, x, y, isAtEnd }: MarkProps) {
+function FrontierMark({ mark, x, y, isAtEnd }: MarkProps) {
   return (
     <g class={`frontier-mark ${mark.kind}`} role="img" aria-label={`${mark.label}: ${formatPosition(mark)}`}>
       <path d={`M${x - 6} ${y}L${x} ${y - 6}L${x + 6} ${y}L${x} ${y + 6}Z`} />

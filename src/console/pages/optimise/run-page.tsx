@@ -163,7 +163,7 @@ function Result({ id, asked }: { readonly id: string; readonly asked: RequestedT
     <Answered resource={types} what="the objectives">
       {(known) => (
         <Answered resource={result} what="the result">
-          {(run) => <ResultOf run={run} measure={measureOf(run, known)} asked={asked} />}
+          {(run) => <RunResult run={run} measure={measureOf(run, known)} asked={asked} />}
         </Answered>
       )}
     </Answered>
@@ -181,7 +181,7 @@ interface ResultOfProps {
   readonly measure: Measure;
 }
 
-function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: RequestedTerms }) {
+function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: RequestedTerms }) {
   const changes = createChangeFormats(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
@@ -203,8 +203,8 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
           name="weights"
           columns={columns}
           rows={run.weights}
-          keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => formatSecurityAddress(identifier, store)}
+          getKey={({ identifier }) => identifier}
+          formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
           searchIn={({ identifier }) => `${identifier} ${facts.get(identifier)?.name ?? ''}`}
           sort={{ column: 'weight', direction: 'desc' }}
           height={360}
@@ -215,7 +215,7 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
           label="binding constraints"
           columns={createBindingColumns(changes)}
           rows={listBindingRows(run)}
-          keyOf={({ label }) => label}
+          getKey={({ label }) => label}
           sort={{ column: 'price', direction: 'desc' }}
           height={320}
         />
@@ -230,7 +230,7 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
         <Frontier
           frontier={run.frontier}
           hasReturns={run.expected_return !== null}
-          addressOf={(point) => findPointAddress(point, asked)}
+          formatAddress={(point) => findPointAddress(point, asked)}
         />
       )}
     </>
@@ -296,7 +296,7 @@ function listBindingRows({ binding }: OptimisationRunResult): readonly BindingRo
 }
 
 /** Returns the change of a bound to which a shadow price refers: one basis point for a fraction, otherwise 1. */
-const stepOf = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
+const chooseStep = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
 
 const createBindingColumns = ({ slope }: ChangeFormats): readonly Column<BindingRow>[] => [
   {
@@ -322,8 +322,8 @@ const createBindingColumns = ({ slope }: ChangeFormats): readonly Column<Binding
     help: 'Shadow price: improvement of the objective, by its slope, if the bound is relaxed by one basis point (or by 1)',
     width: 132,
     align: 'right',
-    value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
-    copy: ({ price, unit }) => price * stepOf(unit),
-    show: ({ price, unit }) => `${slope(Math.abs(price * stepOf(unit)))} per ${unit === 'fraction' ? 'bp' : '1'}`,
+    value: ({ price, unit }) => Math.abs(price * chooseStep(unit)),
+    copy: ({ price, unit }) => price * chooseStep(unit),
+    show: ({ price, unit }) => `${slope(Math.abs(price * chooseStep(unit)))} per ${unit === 'fraction' ? 'bp' : '1'}`,
   },
 ];

@@ -130,7 +130,7 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         label="difference to the index weights"
         columns={columns}
         rows={moves}
-        keyOf={({ identifier }) => identifier}
+        getKey={({ identifier }) => identifier}
         sort={{ column: 'delta', direction: 'desc' }}
         height={280}
         empty="The weights equal those of the index: no constraint excludes them."
@@ -141,7 +141,7 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         label="constraints with their slack"
         columns={CONSTRAINT_COLUMNS}
         rows={solve.constraints}
-        keyOf={({ label }) => label}
+        getKey={({ label }) => label}
         sort={{ column: 'slack', direction: 'asc' }}
         height={280}
       />

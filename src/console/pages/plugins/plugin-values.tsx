@@ -102,8 +102,8 @@ function Answer({
         label="values of the plug-in"
         columns={createColumns(kind, { values, facts })}
         rows={values}
-        keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => formatSecurityAddress(identifier)}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => formatSecurityAddress(identifier)}
         searchIn={({ identifier }) => labelWithName(identifier, facts)}
         height={height}
         empty="No security has a value."

@@ -54,7 +54,8 @@ export function PluginsPage() {
 }
 
 function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
-  const countOf = (wanted: ListedPlugin['kind']) => formatCount(all.filter(({ kind }) => kind === wanted).length);
+  const formatKindCount = (wanted: ListedPlugin['kind']) =>
+    formatCount(all.filter(({ kind }) => kind === wanted).length);
   const unused = all.filter(({ used_by: users }) => users.length === 0).length;
   const users = new Set(all.flatMap(({ used_by: ids }) => ids));
   return (
@@ -64,9 +65,9 @@ function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
         metrics={[
           { term: 'Plug-ins', value: formatCount(all.length), note: `${formatCount(unused)} unused` },
           { term: 'Indices that use them', value: formatCount(users.size) },
-          { term: 'Datapoints', value: countOf('datapoint') },
-          { term: 'Selection rules', value: countOf('selection') },
-          { term: 'Weightings', value: countOf('weighting') },
+          { term: 'Datapoints', value: formatKindCount('datapoint') },
+          { term: 'Selection rules', value: formatKindCount('selection') },
+          { term: 'Weightings', value: formatKindCount('weighting') },
         ]}
       />
       <Table
@@ -74,8 +75,8 @@ function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
         name="plugins"
         columns={COLUMNS}
         rows={all}
-        keyOf={({ plugin_id: id }) => id}
-        addressOf={({ plugin_id: id }) => formatPluginAddress(id)}
+        getKey={({ plugin_id: id }) => id}
+        formatAddress={({ plugin_id: id }) => formatPluginAddress(id)}
         searchIn={({ plugin_id: id, name, used_by: ids }) => `${id} ${name} ${ids.join(' ')}`}
         sort={{ column: 'id', direction: 'asc' }}
       />

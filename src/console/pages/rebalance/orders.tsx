@@ -259,8 +259,8 @@ function Trades({ account, currency }: { readonly account: PackState; readonly c
         label={`orders of ${account.name}`}
         columns={addCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
-        keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => addressOfName(identifier)}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => addressOfName(identifier)}
         searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
         sort={{ column: 'value', direction: 'desc' }}
         height={420}

@@ -228,7 +228,7 @@ function Names({ view, open, currency }: NamesProps) {
         name="names"
         columns={addCurrency(COLUMNS, ['trade', 'price'], currency)}
         rows={rows}
-        keyOf={({ identifier }) => identifier}
+        getKey={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}
         openKey={open}
         searchIn={({ identifier, company, sector }) => `${identifier} ${company ?? ''} ${sector ?? ''}`}

@@ -33,8 +33,8 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
         label={`orders of ${account} since the announcement`}
         columns={addCurrency(COLUMNS, ['price-announced', 'price'], currency)}
         rows={found.orders}
-        keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => addressOfName(identifier)}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => addressOfName(identifier)}
         searchIn={({ identifier }) => identifier}
         sort={{ column: 'change', direction: 'desc' }}
         height={360}

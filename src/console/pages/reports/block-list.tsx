@@ -21,14 +21,14 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
       what="block"
       rows={blocks}
       member="kind"
-      nameOf={formatBlockKind}
-      summaryOf={(block) => formatBlockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
-      schemaOf={getBlockSchema}
+      formatName={formatBlockKind}
+      formatSummary={(block) => formatBlockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
+      selectSchema={getBlockSchema}
       path={['blocks']}
       findings={findings}
       hidden={listLiteralMembers}
       rare={RARE_FIELDS}
-      changesOf={({ index_id: blockIndex }) => {
+      listFieldChanges={({ index_id: blockIndex }) => {
         const choices = typeof blockIndex === 'string' && !ids.includes(blockIndex) ? [blockIndex, ...ids] : ids;
         return { index_id: { kind: 'choice', choices } };
       }}

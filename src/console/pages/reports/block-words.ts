@@ -1,4 +1,4 @@
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /** Labels of the kinds of blocks. */
@@ -11,13 +11,13 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   table: 'Table',
 };
 
-export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? labelOf(kind);
+export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? formatLabel(kind);
 
 /** Returns the title of a block, for example `Largest constituents`. Default: a description of its content. */
 export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
   const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
   const found = words.find((word) => typeof word === 'string' && word !== '');
-  return found === undefined ? '' : found === title || found === subtitle ? found : labelOf(found);
+  return found === undefined ? '' : found === title || found === subtitle ? found : formatLabel(found);
 }
 
 /** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */

@@ -49,7 +49,7 @@ export function ReportStates({ renders, total, template }: ReportStatesProps) {
           name="states"
           columns={createColumns(template)}
           rows={rows}
-          keyOf={({ id }) => id}
+          getKey={({ id }) => id}
           sort={{ column: 'state', direction: 'asc' }}
           height={300}
         />

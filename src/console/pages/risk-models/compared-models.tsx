@@ -78,7 +78,7 @@ function Comparison({ views, summaries }: ComparisonProps) {
             name="compared-vols"
             columns={columns}
             rows={rows}
-            keyOf={({ identifier }) => identifier}
+            getKey={({ identifier }) => identifier}
             searchIn={({ identifier }) => labelWithName(identifier, facts)}
             sort={{ column: views[0]!.model_id, direction: 'desc' }}
             height={360}

@@ -148,7 +148,7 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
               name="vols"
               columns={columns}
               rows={rows}
-              keyOf={({ identifier }) => identifier}
+              getKey={({ identifier }) => identifier}
               openKey={chosen ?? null}
               onOpen={({ identifier }) => setParameters({ name: identifier })}
               searchIn={({ identifier }) => labelWithName(identifier, facts)}
@@ -234,7 +234,7 @@ function Partners({
   readonly name: string;
   readonly facts: ReadonlyMap<string, NameFacts>;
 }) {
-  const store = useStoreOf(model);
+  const store = useModelStore(model);
   const row = correlation?.data[names.indexOf(name)] ?? [];
   const all = names
     .map((identifier, k) => ({ identifier, label: labelWithName(identifier, facts), value: Number(row[k]) }))
@@ -254,7 +254,7 @@ function Partners({
 }
 
 /** Returns the store of the index from which a model took its securities; undefined for the served store. */
-function useStoreOf(model: string): string | undefined {
+function useModelStore(model: string): string | undefined {
   const job = useResource(
     `job risk ${model}`,
     (signal) => service.value.call('getJob', { params: { job_id: `risk:${model}` }, signal }),

@@ -58,8 +58,8 @@ export function RiskModelsPage() {
                 name="models"
                 columns={COLUMNS}
                 rows={all}
-                keyOf={({ model_id: id }) => id}
-                addressOf={({ model_id: id }) => formatRiskModelAddress(id)}
+                getKey={({ model_id: id }) => id}
+                formatAddress={({ model_id: id }) => formatRiskModelAddress(id)}
                 searchIn={({ model_id: id }) => id}
                 height={420}
               />

@@ -30,7 +30,7 @@ interface DayHistoryProps {
   readonly schedule: Pick<Schedule, 'indices'>;
   readonly days: readonly ScheduleDaySummary[];
   /** Returns the address of a day. Default: the day on this page. */
-  addressOf?(date: string): string;
+  formatAddress?(date: string): string;
 }
 
 /** Renders the state of each index on the latest sessions. A session links to its day. */
@@ -38,7 +38,7 @@ export function DayHistory({
   title = 'History',
   schedule,
   days,
-  addressOf = (date) => addQuery({ day: date }),
+  formatAddress = (date) => addQuery({ day: date }),
 }: DayHistoryProps) {
   const shown = days.slice(0, SESSIONS_MAX).toReversed();
   if (shown.length === 0) return null;
@@ -69,7 +69,7 @@ export function DayHistory({
               <th scope="col">Index</th>
               {shown.map(({ date }) => (
                 <th key={date} scope="col">
-                  <a href={addressOf(date)} title={`${date} ${formatWeekday(date)}`}>
+                  <a href={formatAddress(date)} title={`${date} ${formatWeekday(date)}`}>
                     <span class="unseen">{date}</span>
                     <span aria-hidden="true">{date.slice(8)}</span>
                   </a>

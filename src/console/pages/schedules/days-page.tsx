@@ -71,7 +71,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
                 name="days"
                 columns={rows.some(({ is_late: isLate }) => isLate) ? COLUMNS : COLUMNS_WITHOUT_LATENESS}
                 rows={rows}
-                keyOf={({ date }) => date}
+                getKey={({ date }) => date}
                 searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
                 sort={{ column: 'date', direction: 'desc' }}
                 onOpen={({ date }) => setParameters({ day: date })}
@@ -96,7 +96,7 @@ interface SummaryProps {
 }
 
 function Summary({ rows, next }: SummaryProps) {
-  const countOf = (state: string) => rows.filter((day) => describeDay(day).text === state).length;
+  const countDays = (state: string) => rows.filter((day) => describeDay(day).text === state).length;
   const blocked = rows.filter(isBlocked).length;
   const late = rows.filter((day) => day.is_late).length;
   return (
@@ -108,7 +108,7 @@ function Summary({ rows, next }: SummaryProps) {
           value: next === null ? MISSING_TEXT : formatMoment(next.due_at),
           note: next?.date ?? '',
         },
-        { term: 'Done', value: formatCount(countOf('done')), note: `of ${formatCount(rows.length)} days` },
+        { term: 'Done', value: formatCount(countDays('done')), note: `of ${formatCount(rows.length)} days` },
         {
           term: 'Blocked',
           value: formatCount(blocked),
@@ -117,9 +117,9 @@ function Summary({ rows, next }: SummaryProps) {
         },
         {
           term: 'Waiting or held back',
-          value: formatCount(countOf('waiting') + countOf('awaits approval') + countOf('held back')),
+          value: formatCount(countDays('waiting') + countDays('awaits approval') + countDays('held back')),
         },
-        { term: 'Skipped or missed', value: formatCount(countOf('skipped') + countOf('missed')) },
+        { term: 'Skipped or missed', value: formatCount(countDays('skipped') + countDays('missed')) },
         { term: 'Late', value: formatCount(late), help: 'Days that ended after their deadline' },
       ]}
     />

@@ -86,8 +86,8 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
         name="schedules"
         columns={COLUMNS}
         rows={rows}
-        keyOf={({ schedule }) => schedule.schedule_id}
-        addressOf={({ schedule }) => formatScheduleAddress(schedule.schedule_id)}
+        getKey={({ schedule }) => schedule.schedule_id}
+        formatAddress={({ schedule }) => formatScheduleAddress(schedule.schedule_id)}
         searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
         height={620}
       />
@@ -106,7 +106,7 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
             title={`Indices of ${schedule.name}`}
             schedule={schedule}
             days={days}
-            addressOf={(date) => formatAddress(formatScheduleAddress(schedule.schedule_id), { day: date })}
+            formatAddress={(date) => formatAddress(formatScheduleAddress(schedule.schedule_id), { day: date })}
           />
         ))}
     </>
@@ -125,7 +125,7 @@ const HISTORIES_MAX = 4;
 
 function Sums({ rows }: { readonly rows: readonly Overview[] }) {
   const open = rows.flatMap(({ open: days }) => days);
-  const countOf = (state: string) => open.filter((day) => describeDay(day).text === state).length;
+  const countDays = (state: string) => open.filter((day) => describeDay(day).text === state).length;
   const blocked = open.filter(isBlocked).length;
   const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
   const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
@@ -141,13 +141,13 @@ function Sums({ rows }: { readonly rows: readonly Overview[] }) {
           kind: blocked > 0 ? 'down' : '',
           note: blocked === 0 ? `of the last ${EXAMINED_DAYS}` : blocked === 1 ? 'needs a decision' : 'need a decision',
         },
-        { term: 'Held back days', value: formatCount(countOf('held back')), note: 'wait for an earlier day' },
+        { term: 'Held back days', value: formatCount(countDays('held back')), note: 'wait for an earlier day' },
         {
           term: 'Waiting days',
-          value: formatCount(countOf('waiting') + countOf('awaits approval')),
-          note: `${formatCount(countOf('awaits approval'))} for approval`,
+          value: formatCount(countDays('waiting') + countDays('awaits approval')),
+          note: `${formatCount(countDays('awaits approval'))} for approval`,
         },
-        { term: 'Missed days', value: formatCount(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
+        { term: 'Missed days', value: formatCount(countDays('missed')), kind: countDays('missed') > 0 ? 'down' : '' },
         { term: 'Next day begins', ...begin },
       ]}
     />

@@ -21,13 +21,13 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
       what="step"
       rows={steps}
       member="type"
-      nameOf={stepWords}
-      schemaOf={stepSchema}
+      formatName={stepWords}
+      selectSchema={stepSchema}
       path={['steps']}
       findings={findings}
       hidden={() => ['files']}
       rare={RARE_FIELDS}
-      changesOf={() => FIELD_CHANGES}
+      listFieldChanges={() => FIELD_CHANGES}
       more={(step, at, put) =>
         step['type'] === 'export' && (
           <Files

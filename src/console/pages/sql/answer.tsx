@@ -41,7 +41,7 @@ export function Answer({ query, result, seconds }: AnsweredQuery) {
         label="result"
         columns={shown}
         rows={listed}
-        keyOf={({ no }) => String(no)}
+        getKey={({ no }) => String(no)}
         searchIn={({ values }) => values.join(' ')}
         onOpen={(one) => setOpen(one)}
         openKey={row && String(row.no)}

@@ -53,8 +53,8 @@ export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) 
         name="sweeps"
         columns={isEnded ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
         rows={rows}
-        keyOf={({ job }) => job.job_id}
-        addressOf={({ job }) => formatJobAddress(job)}
+        getKey={({ job }) => job.job_id}
+        formatAddress={({ job }) => formatJobAddress(job)}
         sort={{ column: 'created', direction: 'desc' }}
         height={420}
       />

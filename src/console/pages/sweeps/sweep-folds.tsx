@@ -47,7 +47,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
         name="folds"
         columns={createColumns(folds, write)}
         rows={folds.choices}
-        keyOf={({ test }) => test.join('-')}
+        getKey={({ test }) => test.join('-')}
       />
     </Section>
   );

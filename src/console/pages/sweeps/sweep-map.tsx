@@ -3,7 +3,7 @@ import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { parseJson } from '../../state/addressed.js';
-import { labelOf } from '../../words/labels.js';
+import { formatLabel } from '../../words/labels.js';
 import { computeMedian } from '../../words/median.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
@@ -61,7 +61,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const findShown = (column: string, line: string) => findShownVariant(rows, { across, down, column, line, hidden });
   return (
     <Section
-      title={metric === 'sharpe_ratio' ? 'Sharpe ratio, annualised' : labelOf(metric)}
+      title={metric === 'sharpe_ratio' ? 'Sharpe ratio, annualised' : formatLabel(metric)}
       aside={<MapChoices {...{ pointers, across, down, metric, told }} />}
     >
       <Hidden {...{ rows, hidden, told, rankBy }} />
@@ -115,7 +115,7 @@ const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) =>
     {down === '' ? (
       <tr>
         <th scope="col">{told(across).label}</th>
-        <th scope="col">{labelOf(metric)}</th>
+        <th scope="col">{formatLabel(metric)}</th>
       </tr>
     ) : (
       <tr>
@@ -265,7 +265,7 @@ function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
       <Select
         label="Metric"
         isLabelShown
-        options={METRICS.map((value) => ({ value, text: labelOf(value) }))}
+        options={METRICS.map((value) => ({ value, text: formatLabel(value) }))}
         value={metric}
         onChoose={(chosen) => setParameters({ metric: chosen })}
       />

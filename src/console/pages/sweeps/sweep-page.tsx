@@ -40,7 +40,7 @@ export function SweepPage({ params }: PageProps) {
         view && (
           <>
             <a href={formatIndexAddress(view.index_id)}>{view.index_id}</a>
-            <TermsOf request={job.data?.request} />
+            <SweepTerms request={job.data?.request} />
           </>
         )
       }
@@ -52,7 +52,7 @@ export function SweepPage({ params }: PageProps) {
               job={getJob(`sweep:${id}`) ?? first}
               onAgain={(onRefusal) => repeatSweep(first.request, onRefusal)}
             />
-            {view !== null && <Result view={view} request={requestOf(first.request)} />}
+            {view !== null && <Result view={view} request={getRequest(first.request)} />}
           </>
         )}
       </Answered>
@@ -61,9 +61,9 @@ export function SweepPage({ params }: PageProps) {
 }
 
 /** Renders the terms of the backtests. */
-function TermsOf({ request }: { readonly request: unknown }) {
+function SweepTerms({ request }: { readonly request: unknown }) {
   const schemas = useSchemas();
-  const text = formatTerms(requestOf(request), 'SweepTerms', schemas.data);
+  const text = formatTerms(getRequest(request), 'SweepTerms', schemas.data);
   return text === '' ? null : <span>{text}</span>;
 }
 
@@ -77,7 +77,8 @@ async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void
 }
 
 /** Returns the terms of the backtests in an accepted sweep request. */
-const requestOf = (request: unknown): JsonObject => (request as { readonly request?: JsonObject | null }).request ?? {}; // the request was accepted
+const getRequest = (request: unknown): JsonObject =>
+  (request as { readonly request?: JsonObject | null }).request ?? {}; // the request was accepted
 
 interface ResultProps {
   readonly view: SweepView;
@@ -121,7 +122,7 @@ function Result({ view, request }: ResultProps) {
           name="variants"
           columns={createColumns(pointers, labels)}
           rows={rows}
-          keyOf={({ variant }) => String(variant)}
+          getKey={({ variant }) => String(variant)}
           onOpen={({ variant }) => openVariant(variant)}
           openKey={open === undefined ? null : String(open.variant)}
           sort={{ column: 'rank', direction: 'asc' }}

@@ -70,24 +70,24 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
   const priced = securities.slice(0, PRICED_MAX);
   /** Years that were read, so that only the years of added securities are requested. */
   const read = useRef(new Map<string, YearPrices>());
-  const keyOf = ({ identifier, end }: Security) => `${identifier} ${end}`;
+  const formatKey = ({ identifier, end }: Security) => `${identifier} ${end}`;
   const years = useResource(
-    `years ${priced.map(keyOf).join(' ')}`,
+    `years ${priced.map(formatKey).join(' ')}`,
     async (signal) => {
-      const missing = priced.filter((security) => !read.current.has(keyOf(security)));
+      const missing = priced.filter((security) => !read.current.has(formatKey(security)));
       const found = await readYears(missing, signal);
       for (const security of missing) {
         const year = found.get(security.identifier);
-        if (year !== undefined) read.current.set(keyOf(security), year);
+        if (year !== undefined) read.current.set(formatKey(security), year);
       }
-      return new Map(priced.flatMap((one) => entryOf(one.identifier, read.current.get(keyOf(one)))));
+      return new Map(priced.flatMap((one) => listEntries(one.identifier, read.current.get(formatKey(one)))));
     },
     { follows: false },
   );
   const isAwaited = years.data === undefined && years.trouble === null;
   const pricedIds = new Set(priced.map(({ identifier }) => identifier));
   const rows = securities.map((security): Row => {
-    const year = years.data?.get(security.identifier) ?? read.current.get(keyOf(security));
+    const year = years.data?.get(security.identifier) ?? read.current.get(formatKey(security));
     return { ...security, year, isAwaited: isAwaited && year === undefined && pricedIds.has(security.identifier) };
   });
   return (
@@ -102,8 +102,8 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
           ...(onRemove === undefined ? [] : [createRemoveColumn(onRemove)]),
         ]}
         rows={rows}
-        keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => formatSecurityAddress(identifier)}
+        getKey={({ identifier }) => identifier}
+        formatAddress={({ identifier }) => formatSecurityAddress(identifier)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
         height={560}
       />
@@ -114,7 +114,7 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
   );
 }
 
-const entryOf = (identifier: string, year: YearPrices | undefined): readonly (readonly [string, YearPrices])[] =>
+const listEntries = (identifier: string, year: YearPrices | undefined): readonly (readonly [string, YearPrices])[] =>
   year === undefined ? [] : [[identifier, year]];
 
 const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row> => ({

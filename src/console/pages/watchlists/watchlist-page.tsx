@@ -28,7 +28,7 @@ interface OpenedList extends OpenedDocument {
 /** Page of one watchlist: its name, and its securities with their last closes. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const opened = useResource(`watchlist ${id}`, (signal) => listOf(id, signal), { follows: false });
+  const opened = useResource(`watchlist ${id}`, (signal) => readList(id, signal), { follows: false });
   return (
     <Answered resource={opened} what="the watchlist">
       {(first) => (
@@ -42,7 +42,7 @@ export function WatchlistPage({ params }: PageProps) {
           idMember="id"
           opened={first}
           versioned={id === null ? undefined : { kind: 'watchlist', id }}
-          reread={() => listOf(id)}
+          reread={() => readList(id)}
           save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
@@ -61,7 +61,7 @@ export function WatchlistPage({ params }: PageProps) {
   );
 }
 
-async function listOf(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
+async function readList(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
   if (id === null) {
     const document = { id: '', name: '', identifiers: [] };
     return { document, etag: null, name: '', unknown: [] };
@@ -109,7 +109,7 @@ function StoredList({ edited, list }: StoredListProps) {
   const { document, set, isChanged } = edited;
   const names = useResource('names of the store', readAllSecurities);
   const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
-  const identifiers = identifiersOf(document);
+  const identifiers = getIdentifiers(document);
   const unknown =
     names.data === undefined ? list.unknown : identifiers.filter((identifier) => !knownIds.has(identifier));
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
@@ -146,5 +146,5 @@ function StoredList({ edited, list }: StoredListProps) {
   );
 }
 
-const identifiersOf = ({ identifiers }: JsonObject): readonly string[] =>
+const getIdentifiers = ({ identifiers }: JsonObject): readonly string[] =>
   Array.isArray(identifiers) ? identifiers.filter((identifier) => typeof identifier === 'string') : [];

@@ -46,8 +46,8 @@ export function WatchlistsPage() {
                 name="lists"
                 columns={COLUMNS}
                 rows={watchlists}
-                keyOf={({ watchlist_id: id }) => id}
-                addressOf={({ watchlist_id: id }) => formatWatchlistAddress(id)}
+                getKey={({ watchlist_id: id }) => id}
+                formatAddress={({ watchlist_id: id }) => formatWatchlistAddress(id)}
                 {...(watchlists.length > SEARCH_MIN && { searchIn: ({ watchlist_id: id, name }) => `${id} ${name}` })}
                 sort={{ column: 'name', direction: 'asc' }}
                 height={240}

@@ -52,7 +52,7 @@ async function performChecks(
   checks: readonly Check[],
 ): Promise<StepOutcome> {
   const { documents, markets } = dependencies;
-  const { day, put, clear, ancestorsOf, signal } = context;
+  const { day, put, clear, getAncestors, signal } = context;
   await markets.settled();
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let findingsCount = 0;
@@ -73,7 +73,7 @@ async function performChecks(
     const input = await checkInput(dependencies, subject, signal);
     // Only findings need the overrides, and most indices have no findings.
     const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
-    const above = ancestorsOf(indexId);
+    const above = getAncestors(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
     for (const check of checks) {

@@ -25,7 +25,7 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
     const { spec, day, by, signal } = context;
     await performEachIndex(context, async (indexId) => {
       const { allow_partial, errors } = spec;
-      const above = [...context.ancestorsOf(indexId)].find((id) => (context.item(id)?.state ?? 'done') !== 'done');
+      const above = [...context.getAncestors(indexId)].find((id) => (context.item(id)?.state ?? 'done') !== 'done');
       const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
         by,

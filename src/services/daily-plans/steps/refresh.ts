@@ -7,7 +7,7 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import type { DatasetSubmissions } from '../../datasets/submissions.js';
-import { assertSucceeded, endOf } from '../job-end.js';
+import { assertSucceeded, awaitJobEnd } from '../job-end.js';
 import type { Performer, StepContext } from '../performer.js';
 
 export interface RefreshDependencies {
@@ -43,7 +43,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
       storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
     const { job_id: jobId } = await submitAfterRunningJob(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
-    const status = await endOf(jobs, jobId, signal);
+    const status = await awaitJobEnd(jobs, jobId, signal);
     assertSucceeded(jobId, status);
     const report = status.result as RefreshReport | null;
     await follow();
@@ -63,7 +63,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
       } catch (thrown) {
         const running = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING' ? thrown.detail?.['job_id'] : null;
         if (typeof running !== 'string' || attempt === ATTEMPTS_MAX) throw thrown;
-        await endOf(jobs, running, signal);
+        await awaitJobEnd(jobs, running, signal);
       }
   }
 

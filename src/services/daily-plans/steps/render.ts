@@ -7,7 +7,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentReader } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Reports } from '../../reports/reports.js';
-import { assertSucceeded, endOf } from '../job-end.js';
+import { assertSucceeded, awaitJobEnd } from '../job-end.js';
 import { performEachIndex, type ItemResult, type Performer } from '../performer.js';
 import { findPublishedRun } from './export.js';
 
@@ -50,7 +50,7 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
         };
         const { job_id: jobId } = await reports.render(request, origin);
         await put(indexId, indexId, { state: 'waiting', message: 'The report is being rendered.', job_id: jobId });
-        assertSucceeded(jobId, await endOf(jobs, jobId, signal));
+        assertSucceeded(jobId, await awaitJobEnd(jobs, jobId, signal));
         return awaitFile(jobId, name);
       },
       spec.indices,

@@ -7,7 +7,7 @@ import type { DocumentReader } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
-import { assertSucceeded, endOf } from '../job-end.js';
+import { assertSucceeded, awaitJobEnd } from '../job-end.js';
 import { performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { listPlanMarkets } from '../plan-markets.js';
@@ -37,14 +37,14 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
       try {
         const { job_id: jobId } = await analytics.start(indexId, { request }, origin);
         await put(indexId, indexId, { state: 'waiting', message: 'The run is being computed.', job_id: jobId });
-        assertSucceeded(jobId, await endOf(jobs, jobId, signal));
+        assertSucceeded(jobId, await awaitJobEnd(jobs, jobId, signal));
         const run = await findRun(documents, indexId);
         if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
         return { ...createResult(run, day().date, 'It was run'), job_id: jobId };
       } catch (thrown) {
         const isBusy = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING';
         if (!isBusy || attempt === ATTEMPTS_MAX) throw thrown;
-        await endOf(jobs, `backtest:${indexId}`, signal);
+        await awaitJobEnd(jobs, `backtest:${indexId}`, signal);
       }
     }
   }

@@ -18,10 +18,10 @@ const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
 
 /** Writes files as objects, which become visible as a whole. */
 export const createBucketSender =
-  (destinations: Pick<DeliveryDestinations, 'accessOf'>): Sender<'bucket'> =>
+  (destinations: Pick<DeliveryDestinations, 'createAccess'>): Sender<'bucket'> =>
   async (job) => {
     const { target, secret } = job;
-    const client = createS3Client(destinations.accessOf(target, secret), PATIENCE);
+    const client = createS3Client(destinations.createAccess(target, secret), PATIENCE);
     await sendEachFile(job, async (file) => {
       try {
         const result = await client.look(file.path);

@@ -40,7 +40,7 @@ export const sendOverSftp: Sender<'sftp'> = async (job) => {
     const root = await resolveRoot(sftp, target.url);
     await sendEachFile(job, async (file) => {
       await job.begin(file);
-      return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, made: createdFolders })).catch(
+      return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, createdFolders })).catch(
         (thrown: unknown) => {
           throw toFault(thrown);
         },
@@ -115,12 +115,16 @@ interface SendLocation {
   readonly root: string;
   readonly hasChecksum: boolean;
   /** Folders that are known to exist on the server. */
-  readonly made: Set<string>;
+  readonly createdFolders: Set<string>;
 }
 
-async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }: SendLocation): Promise<string> {
+async function send(
+  sftp: Sftp,
+  file: OutgoingFile,
+  { root, hasChecksum, createdFolders }: SendLocation,
+): Promise<string> {
   const folder = [root, readFolder(file.path)].filter((part) => part !== '').join('/');
-  await makeFolders(sftp, { root, folder, made });
+  await makeFolders(sftp, { root, folder, createdFolders });
   const path = `${folder}/${readFileName(file.path)}`;
   const before = await readHash(sftp, path, file.bytes);
   if (before !== file.sha256) {
@@ -128,7 +132,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
     if (before !== undefined && hasChecksum)
       await ask<void>((done) => sftp.unlink(`${path}.sha256`, done)).catch(ignoreAbsent);
     await writeAtomically(sftp, {
-      place: path,
+      path,
       part: `${folder}/${formatPartName(file)}`,
       content: Buffer.from(await file.content()),
     });
@@ -138,7 +142,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
     const storedDigest = await read(sftp, `${path}.sha256`);
     if (storedDigest?.equals(content) !== true)
       await writeAtomically(sftp, {
-        place: `${path}.sha256`,
+        path: `${path}.sha256`,
         part: `${folder}/${formatPartName(file)}.sha256`,
         content,
       });
@@ -150,16 +154,20 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
 /** Creates the folders of a path below the root, which the server's operator has created. */
 async function makeFolders(
   sftp: Sftp,
-  { root, folder, made }: { readonly root: string; readonly folder: string; readonly made: Set<string> },
+  {
+    root,
+    folder,
+    createdFolders,
+  }: { readonly root: string; readonly folder: string; readonly createdFolders: Set<string> },
 ): Promise<void> {
   let path = root;
   for (const part of folder.slice(root.length).split('/')) {
     if (part === '') continue;
     path += `/${part}`;
-    if (made.has(path)) continue;
+    if (createdFolders.has(path)) continue;
     const result = await ask<{ isDirectory(): boolean }>((done) => sftp.stat(path, done)).catch(() => undefined);
     if (result === undefined) await ask<void>((done) => sftp.mkdir(path, done));
-    made.add(path);
+    createdFolders.add(path);
   }
 }
 
@@ -179,7 +187,7 @@ const read = (sftp: Sftp, path: string): Promise<Buffer | undefined> =>
   ask<Buffer>((done) => sftp.readFile(path, done)).catch(() => undefined);
 
 interface PartialFile {
-  readonly place: string;
+  readonly path: string;
   /** Temporary path while the file is written. */
   readonly part: string;
   readonly content: Buffer;
@@ -188,13 +196,13 @@ interface PartialFile {
 /**
  * Writes a file and renames it: in one step if the server supports that, otherwise after the removal of the old file.
  */
-async function writeAtomically(sftp: Sftp, { place, part, content }: PartialFile): Promise<void> {
+async function writeAtomically(sftp: Sftp, { path, part, content }: PartialFile): Promise<void> {
   await ask<void>((done) => sftp.writeFile(part, content, done));
   try {
-    await ask<void>((done) => sftp.ext_openssh_rename(part, place, done));
+    await ask<void>((done) => sftp.ext_openssh_rename(part, path, done));
   } catch {
-    await ask<void>((done) => sftp.unlink(place, done)).catch(ignoreAbsent);
-    await ask<void>((done) => sftp.rename(part, place, done));
+    await ask<void>((done) => sftp.unlink(path, done)).catch(ignoreAbsent);
+    await ask<void>((done) => sftp.rename(part, path, done));
   }
 }
 

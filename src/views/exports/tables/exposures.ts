@@ -75,12 +75,12 @@ function createGroups(source: ExportSource, days: Int32Array): Groups {
   const numbersOn = numbers.byDay(names, groupOfDay);
   days.forEach((day) => numbersOn(day));
   const texts = numbers.groups.toSorted(compareText);
-  const rankOf = Int32Array.from(numbers.groups, (group) => texts.indexOf(group));
+  const ranks = Int32Array.from(numbers.groups, (group) => texts.indexOf(group));
   return {
     texts,
     codes() {
       const on = numbers.byDay(names, groupOfDay);
-      return (day) => on(day).map((number) => rankOf[number]!);
+      return (day) => on(day).map((number) => ranks[number]!);
     },
   };
 }

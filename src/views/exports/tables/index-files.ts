@@ -70,7 +70,7 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
     columns: {
       date: Int32Array.from(positions, () => file.day),
       identifier: { codes: Int32Array.from(positions), texts: file.names },
-      ...createTexts(columns, { file, market, places: positions }),
+      ...createTexts(columns, { file, market, positions }),
       price: readNumbers((position) => file.price[position]!),
       fx: readNumbers((position) => file.fx[position]!),
       shares: readNumbers((position) => counts(position).shares),
@@ -115,44 +115,42 @@ function createDividendReader(
 interface NamedField {
   readonly file: IndexFile;
   readonly market: MarketData | null;
-  readonly places: readonly number[];
+  readonly positions: readonly number[];
 }
 
 type TextColumn = IdColumn | 'name' | 'currency';
 
-function createTexts(columns: RunColumns, { file, market, places }: NamedField): Record<TextColumn, TextValues> {
+function createTexts(columns: RunColumns, { file, market, positions }: NamedField): Record<TextColumn, TextValues> {
   const { currency } = columns.header;
   const isCash = (position: number): boolean => isCashName(file.names[position]!);
   const getTexts = (field: string): TextValues =>
-    toTextValues(
-      places.map((position) => (market === null ? null : readTextAt(market, { place: position, field, file }))),
-    );
+    toTextValues(positions.map((position) => (market === null ? null : readTextAt(market, { position, field, file }))));
   // Without a market, names are read from the labels stored with the run.
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
   const findName = (position: number): string | null =>
-    market === null ? (names[position] ?? null) : readTextAt(market, { place: position, field: 'NAME', file });
+    market === null ? (names[position] ?? null) : readTextAt(market, { position, field: 'NAME', file });
   const quoted = getTexts('CURRENCY');
   const knownCurrency = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, getTexts(field)] as const);
   return {
     ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // the object has all members of the type
-    name: toTextValues(places.map((position) => (isCash(position) ? 'Cash' : findName(position)))),
+    name: toTextValues(positions.map((position) => (isCash(position) ? 'Cash' : findName(position)))),
     currency: toTextValues(
       Array.from(quoted.codes, (code, k) =>
-        isCash(places[k]!) ? currency : code < 0 ? knownCurrency : quoted.texts[code]!,
+        isCash(positions[k]!) ? currency : code < 0 ? knownCurrency : quoted.texts[code]!,
       ),
     ),
   };
 }
 
 interface Cell {
-  readonly place: number;
+  readonly position: number;
   readonly field: string;
   readonly file: IndexFile;
 }
 
-function readTextAt({ reference }: MarketData, { place, field, file }: Cell): string | null {
+function readTextAt({ reference }: MarketData, { position, field, file }: Cell): string | null {
   if (!reference.columns.includes(field)) return null;
-  const value = readReference(reference, file.names[place]!, field, file.day);
+  const value = readReference(reference, file.names[position]!, field, file.day);
   return value === null || value === '' ? null : String(value);
 }

@@ -97,7 +97,7 @@ function fillRows(
       const notional = all.notional[k]!;
       const value = Math.abs(notional);
       const identifier = all.columns[k]!;
-      const column = moves.placeOf[identifier]!;
+      const column = moves.positions[identifier]!;
       rows.days[row] = days[offset]!;
       rows.identifiers[row] = identifier;
       rows.sides[row] = notional > 0 ? 0 : 1;
@@ -135,7 +135,7 @@ function createBatch(rows: Rows, { count, end, identifiers }: BatchTerms): Batch
 
 interface WeightMoves {
   /** Position of each recorded identifier among the securities of the run; -1 if it is unknown. */
-  readonly placeOf: Int32Array;
+  readonly positions: Int32Array;
   /** Weights before and after the trades of the current session, by position of the security. */
   readonly before: Float64Array;
   readonly after: Float64Array;
@@ -151,7 +151,7 @@ function createWeightMoves(columns: RunColumns, identifiers: readonly string[]):
   const after = new Float64Array(names.length);
   let shownPosition = -1;
   return {
-    placeOf: Int32Array.from(identifiers, (identifier) => columnByName.get(identifier) ?? -1),
+    positions: Int32Array.from(identifiers, (identifier) => columnByName.get(identifier) ?? -1),
     before,
     after,
     show(offset) {

@@ -19,7 +19,7 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
     addHoldings(rows, {
       day: days[t]!,
       round,
-      own: weights,
+      ownWeights: weights,
       index: ofIndex === 'own' ? weights : (ofIndex?.at(t) ?? null),
     });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
@@ -29,7 +29,7 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   }
 };
 
-/** Returns the index weights, `own` if the portfolio weights are those of the index, and null for a strategy. */
+/** Returns the index weights, `ownWeights` if the portfolio weights are those of the index, and null for a strategy. */
 function indexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
   const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
   if (hasOwn) return openPanelRows(columns, 'indexWeights', span);
@@ -42,8 +42,8 @@ interface Rows {
   readonly days: Int32Array;
   readonly codes: Int32Array;
   /** Published weights: of the index, or of the strategy itself. */
-  readonly shown: Float64Array;
-  readonly own: Float64Array;
+  readonly shownWeights: Float64Array;
+  readonly ownWeights: Float64Array;
   readonly index: Float64Array;
 }
 
@@ -54,8 +54,8 @@ function createRows(names: readonly string[]): Rows {
     names,
     days: new Int32Array(size),
     codes: new Int32Array(size),
-    shown: new Float64Array(size),
-    own: new Float64Array(size),
+    shownWeights: new Float64Array(size),
+    ownWeights: new Float64Array(size),
     index: new Float64Array(size),
   };
 }
@@ -63,37 +63,40 @@ function createRows(names: readonly string[]): Rows {
 interface Close {
   readonly day: number;
   /** Weights of the run and of the index, [H] each. */
-  readonly own: Float64Array;
+  readonly ownWeights: Float64Array;
   readonly index: Float64Array | null;
   /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
 }
 
-function addHoldings(rows: Rows, { day, own, index, round }: Close): void {
+function addHoldings(rows: Rows, { day, ownWeights, index, round }: Close): void {
   let row = rows.count;
-  for (let i = 0; i < own.length; i++) {
-    const weight = own[i]!;
+  for (let i = 0; i < ownWeights.length; i++) {
+    const weight = ownWeights[i]!;
     const other = index === null ? Number.NaN : index[i]!;
     if (weight === 0 && !(other !== 0 && other === other)) continue;
     rows.days[row] = day;
     rows.codes[row] = i;
-    rows.shown[row] = round(index === null ? weight : other);
-    rows.own[row] = round(weight);
+    rows.shownWeights[row] = round(index === null ? weight : other);
+    rows.ownWeights[row] = round(weight);
     rows.index[row++] = round(other);
   }
   rows.count = row;
 }
 
-function createBatch({ count, names, days, codes, shown, own, index }: Rows, end: number): Batch<'weights'> {
+function createBatch(
+  { count, names, days, codes, shownWeights, ownWeights, index }: Rows,
+  end: number,
+): Batch<'weights'> {
   return {
     count,
     end,
     columns: {
       date: days.subarray(0, count),
       identifier: { codes: codes.subarray(0, count), texts: names },
-      weight: shown.subarray(0, count),
+      weight: shownWeights.subarray(0, count),
       index_weight: index.subarray(0, count),
-      portfolio_weight: own.subarray(0, count),
+      portfolio_weight: ownWeights.subarray(0, count),
     },
   };
 }

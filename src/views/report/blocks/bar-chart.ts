@@ -101,13 +101,13 @@ function createAnnualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
 }
 
 /** Returns the label of a bar: the name of a security if it is known, otherwise its identifier. */
-function labelOf(identifier: string, name: string | null): string {
+function formatLabel(identifier: string, name: string | null): string {
   return name ?? identifier;
 }
 
 function createWeightBars({ constituents }: RunFigures, limit: number): Bars {
   const { shown } = splitRows(constituents(), limit);
-  const bars = shown.map(({ identifier, name, weight }) => createPercentBar(labelOf(identifier, name), weight));
+  const bars = shown.map(({ identifier, name, weight }) => createPercentBar(formatLabel(identifier, name), weight));
   return { bars, isTime: false, note: null };
 }
 
@@ -127,13 +127,13 @@ function createSectorBars({ sectors }: RunFigures, limit: number): Bars {
 /**
  * Returns the largest contributors and the largest detractors in descending order, or all securities if they are few.
  */
-function createContributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
+function createContributionBars({ attribution, findName }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
   const isWhole = splitRows(contributions, limit).others.length === 0;
   const { contributors, detractors } = selectExtremes(contributions, limit);
   const shownRows = isWhole ? contributions : [...contributors, ...detractors];
   const bars = shownRows.map(({ asset_id, contribution }) =>
-    createPercentBar(labelOf(asset_id, nameOf(asset_id)), contribution),
+    createPercentBar(formatLabel(asset_id, findName(asset_id)), contribution),
   );
   const which = isWhole
     ? ''

@@ -109,7 +109,7 @@ export function createDividendsTable({ dividendPoints, overview }: RunFigures, l
 
 /** Returns the orders of the latest rebalance, largest first; null if the portfolio holds an overlay. */
 export function packTable(
-  { pack, currency, nameOf }: RunFigures,
+  { pack, currency, findName }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,
 ): Table | null {
   const result = pack(aum);
@@ -120,13 +120,13 @@ export function packTable(
     account.trades.toSorted((a, b) => b.value - a.value),
     limit,
   );
-  const hasNames = rows.some(({ identifier }) => nameOf(identifier) !== null);
+  const hasNames = rows.some(({ identifier }) => findName(identifier) !== null);
   const formatDays = (value: number | null): string => (value === null ? 'unknown' : formatRatio(value));
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     {
       column: createTextColumn('Name'),
-      cell: ({ identifier }) => cleanLine(nameOf(identifier) ?? ''),
+      cell: ({ identifier }) => cleanLine(findName(identifier) ?? ''),
       isShown: hasNames,
     },
     { column: createTextColumn('Side'), cell: ({ side }) => side },
@@ -154,7 +154,7 @@ export function createScenariosTable(
 ): Table {
   const results = scenarios(scenarioNames!); // the schema requires scenarios in this table
   if ('missing' in results) return { columns: [], rows: [], note: results.missing };
-  const rows = results.flatMap(({ found: scenario }) =>
+  const rows = results.flatMap(({ outcome: scenario }) =>
     'missing' in scenario || scenario.result.return === null ? [] : [scenario.result],
   );
   const hasWindows = rows.some(({ window }) => window !== null);
@@ -176,7 +176,7 @@ export function createScenariosTable(
     { column: createFigureColumn('Own returns'), cell: ({ covered_weight: covered }) => formatPercent(covered) },
   ];
   const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
-  const remarks = results.flatMap(({ name, found: scenario }) => {
+  const remarks = results.flatMap(({ name, outcome: scenario }) => {
     const messages = 'missing' in scenario ? [scenario.missing] : scenario.findings.map(({ message }) => message);
     return messages.map((message) => `${cleanLine(name)}: ${message}`);
   });

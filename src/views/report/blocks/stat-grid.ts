@@ -48,7 +48,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
     ...selectStats(block, getKind(context)).map((stat): Figure => ({
-      label: labelOf(stat, requireFigures(context)),
+      label: formatLabel(stat, requireFigures(context)),
       value: FIGURES[stat](requireFigures(context)),
     })),
     ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({
@@ -74,7 +74,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
  * Returns the label of a figure. The label of the total return names its return variant; other labels come from the
  * catalogue.
  */
-const labelOf = (stat: Stat, { variant }: RunFigures): string =>
+const formatLabel = (stat: Stat, { variant }: RunFigures): string =>
   stat === 'total_return' ? capitalise(RETURN_NAMES[variant]) : STATS[stat].label;
 
 const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -203,16 +203,16 @@ function findTint(value: number | null, largest: number): string | null {
   return value > 0 ? NAVY_TINT : AMBER_TINT;
 }
 
-function createAttributionTable({ attribution, nameOf }: RunFigures, limit: number): Table {
+function createAttributionTable({ attribution, findName }: RunFigures, limit: number): Table {
   const { contributions, total_return, cap_drag, cost_drag, start, end } = attribution();
   const { shown: rows, others } = splitRows(contributions, limit);
-  const hasNames = rows.some(({ asset_id }) => nameOf(asset_id) !== null);
+  const hasNames = rows.some(({ asset_id }) => findName(asset_id) !== null);
   const table = toTable<(typeof rows)[number]>(
     [
       { column: createTextColumn('Identifier'), cell: ({ asset_id }) => cleanLine(asset_id) },
       {
         column: createTextColumn('Name'),
-        cell: ({ asset_id }) => cleanLine(nameOf(asset_id) ?? ''),
+        cell: ({ asset_id }) => cleanLine(findName(asset_id) ?? ''),
         isShown: hasNames,
       },
       { column: createFigureColumn('Average weight'), cell: ({ average_weight }) => formatPercent(average_weight) },

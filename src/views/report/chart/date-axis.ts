@@ -53,7 +53,7 @@ function countTicks({ first, last }: DateSpan, { unit, count: length }: Step): n
 
 function listTicks(span: DateSpan, step: Step): DateTick[] {
   const days = step.unit === 'week' ? listMondays(span, step.count) : listMonthStarts(span, step.count);
-  return days.map((day, i) => ({ day, label: labelOf(day, step, i === 0 ? null : days[i - 1]!) }));
+  return days.map((day, i) => ({ day, label: formatLabel(day, step, i === 0 ? null : days[i - 1]!) }));
 }
 
 function listMondays({ first, last }: DateSpan, weeks: number): Day[] {
@@ -79,7 +79,7 @@ function listMonthStarts({ first, last }: DateSpan, months: number): Day[] {
   }
 }
 
-function labelOf(day: Day, { unit, count: length }: Step, before: Day | null): string {
+function formatLabel(day: Day, { unit, count: length }: Step, before: Day | null): string {
   const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (unit === 'month' && length >= 12) return String(year);
   const isNewYear = before === null || toCivilDate(before).year !== year;

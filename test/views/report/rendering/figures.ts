@@ -48,7 +48,7 @@ export function describeFigures(): void {
         requestedAsOf: null,
         weights: readPositiveWeights(columns, null),
         benchmark: null,
-        sharesOf: () => null,
+        findShares: () => null,
         risk: null,
         activeRisk: null,
       });
@@ -120,7 +120,7 @@ export function describeFigures(): void {
           window_start: null,
           window_end: null,
         },
-        contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
+        findContribution: (name: string) => (name === 'N0000' ? null : shares.get(name)!),
       };
       const figures = createRunFigures({
         columns,
@@ -156,7 +156,7 @@ export function describeFigures(): void {
         window_start: null,
         window_end: null,
       },
-      contributionOf: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
+      findContribution: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
     };
     const figures = createRunFigures({ columns, overview: few.overview, risk: { measured }, terms: few.figures.terms });
     const textOf = (block: object): string =>

@@ -68,7 +68,7 @@ export function Publication({ id, run }: PublicationProps) {
               name="published"
               columns={COLUMNS}
               rows={entries}
-              keyOf={({ seq }) => String(seq)}
+              getKey={({ seq }) => String(seq)}
               searchIn={({ date, kind, author, reason }) => `${date} ${kind} ${author} ${reason ?? ''}`}
               sort={{ column: 'seq', direction: 'desc' }}
               height={420}

@@ -51,7 +51,7 @@ async function findFault(
   entry: PublicationEntry,
   verifiers: ReadonlyMap<string, Verifier | null> | null,
 ): Promise<string | null> {
-  if ((await hashOf(entry)) !== entry.hash) return 'its hash does not match its content';
+  if ((await computeHash(entry)) !== entry.hash) return 'its hash does not match its content';
   if (verifiers === null) return null;
   const verifier = verifiers.get(entry.key_id);
   if (verifier == null) return `its key ${entry.key_id} is unknown`;
@@ -66,7 +66,7 @@ type Signable = object & { readonly hash: string; readonly signature?: string };
  * Computes the SHA-256 of the canonical JSON of an entry without its hash and signature. Canonical JSON has sorted
  * members and no spaces.
  */
-export async function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): Promise<string> {
+export async function computeHash({ hash: _hash, signature: _signature, ...stated }: Signable): Promise<string> {
   const members = Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries(members)));
   return encodeHex(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));

@@ -127,7 +127,7 @@ function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
         <>
           <RangeBar start={data.start} end={data.end} />
           {data.findings.length > 0 && <Findings findings={data.findings} />}
-          <Levels view={data} />
+          <Levels view={data} runs={ids.length} />
           <Figures ids={ids} benchmark={benchmark} view={data} />
           <RunComparison view={data} />
         </>
@@ -136,7 +136,13 @@ function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
   );
 }
 
-function Levels({ view }: { readonly view: CompareView }) {
+interface LevelsProps {
+  readonly view: CompareView;
+  /** Number of runs among the entries; a benchmark follows them. */
+  readonly runs: number;
+}
+
+function Levels({ view, runs }: LevelsProps) {
   const range = findChosenRange();
   const dates = view.entries[0]?.level.index ?? [];
   const lines = useMemo(() => {
@@ -145,10 +151,10 @@ function Levels({ view }: { readonly view: CompareView }) {
       const base = level.data[first] ?? null;
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
-      return { id: String(k), label: addReturn(id, variant), values, colour: k + 1 };
+      return { id: String(k), label: addReturn(k < runs ? `${id} after costs` : id, variant), values, colour: k + 1 };
     });
     return dashCovered(drawn);
-  }, [view, range?.from, range?.to]);
+  }, [view, runs, range?.from, range?.to]);
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   return (
@@ -156,7 +162,7 @@ function Levels({ view }: { readonly view: CompareView }) {
       title="Level"
       aside={
         <>
-          Portfolios after costs, 100 at the first date
+          100 at the first date
           <ScaleChoice isLog={isLog} />
         </>
       }

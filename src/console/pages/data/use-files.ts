@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { takeOfferedFiles } from '../../state/dropped.js';
-import { formatCount } from '../../words/numbers.js';
+import { formatFirstNames } from '../../words/first-names.js';
 import { getPath } from './folder-files.js';
 import { suggestName, findTrouble, addFiles, type ImportFile } from './import-files.js';
 import { readSources } from './sources.js';
@@ -44,4 +44,4 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
 const IGNORED_MAX = 3;
 
 const formatIgnored = (names: readonly string[]): string =>
-  `Ignored, because they are not tables: ${names.slice(0, IGNORED_MAX).join(', ')}${names.length > IGNORED_MAX ? ` and ${formatCount(names.length - IGNORED_MAX)} more` : ''}.`;
+  `Ignored, because they are not tables: ${formatFirstNames(names, IGNORED_MAX)}.`;

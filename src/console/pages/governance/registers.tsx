@@ -69,7 +69,7 @@ const errorsRegister: Register<PublishedError> = {
   below: () => <PublishedLogs />,
   columns: [
     ...DECISION_COLUMNS,
-    { id: 'index', title: 'Index', width: 74, ideal: 96, grow: 1, value: (row) => row.index_id },
+    { id: 'index', title: 'Index', width: 136, ideal: 144, grow: 1, value: (row) => row.index_id },
     {
       id: 'decision',
       title: 'Decision',
@@ -316,7 +316,7 @@ const auditRegister: Register<AuditEntry> = {
     { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
     { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },
     { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => formatKind(kind) },
-    { id: 'id', title: 'Id', width: 88, ideal: 120, grow: 2, value: ({ kind, id }) => formatId(kind, id) },
+    { id: 'id', title: 'Id', width: 136, ideal: 144, grow: 2, value: ({ kind, id }) => formatId(kind, id) },
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
     { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
   ],

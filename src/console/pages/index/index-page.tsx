@@ -1,5 +1,6 @@
 import type { IndexDocument, OverviewView, StoredStrategy } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
 import { Banner } from '../../components/banner.js';
 import { Findings } from '../../components/findings.js';
 import { createLazyComponent } from '../../components/lazy.js';
@@ -82,7 +83,11 @@ export function IndexPage({ params }: PageProps) {
   const { data, trouble, reload } = definition;
   if (data === undefined && trouble !== null)
     return (
-      <Page title={id} above={[{ address: '/', text: 'Indices' }]}>
+      <Page
+        title={id}
+        above={[{ address: '/', text: 'Indices' }]}
+        actions={<LinkButton href="/">All indices</LinkButton>}
+      >
         <Problem trouble={trouble} onRetry={reload} />
         {trouble.code === 'INDEX_NOT_FOUND' && <DeletedIndexPage id={id} />}
       </Page>

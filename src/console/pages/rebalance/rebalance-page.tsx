@@ -5,7 +5,6 @@ import { LinkButton } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { Funnel } from '../../components/funnel.js';
-import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
@@ -18,26 +17,12 @@ import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
-import {
-  formatCost,
-  formatCount,
-  countValues,
-  formatDecimal,
-  formatPercent,
-  getSignClass,
-} from '../../words/numbers.js';
+import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, RunNote } from '../index/explanation.js';
 import { formatRow } from '../optimise/measures.js';
 import { Orders } from './orders.js';
-
-const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
-  schedule: 'by the schedule',
-  breach: 'after a breach',
-  replacement: 'a constituent was replaced',
-  fast_entry: 'a new security entered',
-  fast_exit: 'a constituent was ranked too low',
-};
+import { isAdded, isRemoved, RebalanceFigures } from './rebalance-figures.js';
 
 /** Page of one rebalance: holdings before and after, selection, and trades. */
 export function RebalancePage({ params }: PageProps) {
@@ -71,7 +56,7 @@ export function RebalancePage({ params }: PageProps) {
                 title={`No rebalance took effect on ${rebalance.requested_date}: this is the one in force then, of ${rebalance.date}.`}
               />
             )}
-            <Figures view={rebalance} />
+            <RebalanceFigures view={rebalance} />
             <Rules id={id} view={rebalance} />
             <Names view={rebalance} open={open} currency={index?.currency ?? ''} />
             <Notes view={rebalance} currency={index?.currency ?? ''} />
@@ -109,35 +94,6 @@ function Neighbours({ id, view: { previous, next } }: { readonly id: string; rea
       )}
       {next !== null && <LinkButton href={formatShownRunPath(formatRebalanceAddress(id, next))}>{next} →</LinkButton>}
     </>
-  );
-}
-
-function Figures({ view }: { readonly view: RebalanceView }) {
-  const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
-  const { turnover, cost_fraction: cost, previous, cause } = view;
-  return (
-    <Metrics
-      label="Figures of the rebalance"
-      metrics={[
-        {
-          term: 'Decided on',
-          value: decided ?? '–',
-          help: 'Session whose data decided the weights',
-          note: CAUSE_PHRASES[cause],
-        },
-        { term: 'Traded on', value: traded ?? 'before the run' },
-        { term: 'Constituents', value: formatCount(constituents) },
-        { term: 'Added', value: formatCount(added), kind: added > 0 ? 'up' : '' },
-        { term: 'Removed', value: formatCount(removed), kind: removed > 0 ? 'down' : '' },
-        ...(previous === null
-          ? [{ term: 'Turnover', value: 'first composition', help: 'No previous holdings, so no trades are counted' }]
-          : [
-              { term: 'Turnover', value: formatPercent(turnover), help: 'One-way' },
-              { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
-            ]),
-        { term: 'At the cap', value: formatCount(capped), note: cap === null ? 'no cap' : `cap ${formatPercent(cap)}` },
-      ]}
-    />
   );
 }
 
@@ -183,9 +139,6 @@ interface Row extends RebalancedName {
   readonly company: string | null;
   readonly sector: string | null;
 }
-
-const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
-const isRemoved = ({ before, target }: RebalancedName): boolean => target === 0 && before !== null && before !== 0;
 
 const ROW_TESTS: Readonly<Record<ShownRows, (name: RebalancedName) => boolean>> = {
   all: () => true,

@@ -98,12 +98,22 @@ async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
 
 /** Returns an empty template, or a copy of a built-in template for the run of an index. */
 async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
-  if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
+  if (from === null) {
+    const { templates } = await service.value.call('listTemplates', { signal });
+    const id = chooseFreeId('MONTHLY', new Set(templates.map((template) => template.template_id)));
+    return { document: { template_id: id, name: 'Monthly report', blocks: [] }, etag: null };
+  }
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
   const { backtests } = await service.value.call('listBacktests', { signal });
   const shown = index ?? backtests[0]?.index_id ?? null;
   const blocks = answer.blocks.map((block) => ({ ...block, index_id: shown })) as unknown as Json[]; // the response is plain JSON
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
+}
+
+/** Returns the id, with the first free number if it is in use. */
+function chooseFreeId(id: string, used: ReadonlySet<string>): string {
+  if (!used.has(id)) return id;
+  for (let number = 2; ; number++) if (!used.has(`${id}-${number}`)) return `${id}-${number}`;
 }
 
 /** Renders a button that previews the stored template. An unsaved draft is saved first. */

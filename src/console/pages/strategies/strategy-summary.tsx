@@ -57,7 +57,7 @@ export function StrategySummary({ document, index, isStored, hasOrigin = true }:
           label={`Figures of ${shown.index_id}`}
           metrics={[
             {
-              term: `Return of ${shown.index_id}`,
+              term: `Return of ${shown.index_id} after costs`,
               value: formatChange(shown.metrics.total_return),
               note: `${formatChange(shown.metrics.annualised_return)} per year of 252 sessions`,
             },

@@ -1,0 +1,68 @@
+import type { RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
+import { Metrics } from '../../components/metrics.js';
+import { formatFirstNames } from '../../words/first-names.js';
+import { formatCost, formatCount, formatPercent } from '../../words/numbers.js';
+
+const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
+  schedule: 'by the schedule',
+  breach: 'after a breach',
+  replacement: 'a constituent was replaced',
+  fast_entry: 'a new security entered',
+  fast_exit: 'a constituent was ranked too low',
+};
+
+/** Renders the dates, the constituents, the trading and the cap of a rebalance. */
+export function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
+  const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
+  const { turnover, cost_fraction: cost, previous, cause } = view;
+  return (
+    <Metrics
+      label="Figures of the rebalance"
+      metrics={[
+        {
+          term: 'Decided on',
+          value: decided ?? '–',
+          help: 'Session whose data decided the weights',
+          note: CAUSE_PHRASES[cause],
+        },
+        { term: 'Traded on', value: traded ?? 'before the run' },
+        { term: 'Constituents', value: formatCount(constituents) },
+        {
+          term: 'Added',
+          value: formatCount(added),
+          kind: added > 0 ? 'up' : '',
+          note: formatNames(view.names.filter(isAdded)),
+        },
+        {
+          term: 'Removed',
+          value: formatCount(removed),
+          kind: removed > 0 ? 'down' : '',
+          note: formatNames(view.names.filter(isRemoved)),
+        },
+        ...(previous === null
+          ? [{ term: 'Turnover', value: 'first composition', help: 'No previous holdings, so no trades are counted' }]
+          : [
+              { term: 'Turnover', value: formatPercent(turnover), help: 'One-way' },
+              { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
+            ]),
+        { term: 'At the cap', value: formatCount(capped), note: cap === null ? 'no cap' : `cap ${formatPercent(cap)}` },
+      ]}
+    />
+  );
+}
+
+/** Maximum number of identifiers below a figure. */
+const NOTED_MAX = 3;
+
+const formatNames = (names: readonly RebalancedName[]) =>
+  formatFirstNames(
+    names.map(({ identifier }) => identifier),
+    NOTED_MAX,
+  ) || undefined;
+
+/** Tests if a security enters the index at the rebalance. */
+export const isAdded = ({ before, target }: RebalancedName): boolean =>
+  target !== 0 && (before === null || before === 0);
+/** Tests if a security leaves the index at the rebalance. */
+export const isRemoved = ({ before, target }: RebalancedName): boolean =>
+  target === 0 && before !== null && before !== 0;

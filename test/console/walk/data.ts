@@ -245,7 +245,7 @@ export function describeData(desk: () => Desk): void {
     const audit = await service.ask<DataAudit>('GET', `/data/stores/${page.url().split('/').at(-1)}/audit`);
     expect(audit.body.doubts.filter(({ kind }) => kind === 'missed_split')).toEqual([]);
     await page.getByRole('link', { name: 'Coverage' }).click();
-    await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
+    await page.getByLabel('Coverage of prices').getByText('of 3 expected').waitFor();
     // The original store is no longer served, but its data warnings still have charts.
     const repaired = new URL(page.url()).pathname;
     const [warning] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;

@@ -56,11 +56,13 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
 /** Length of a message in characters above which only its first part is shown outside of "Details". */
 const MESSAGE_MAX = 200;
 
-/** Shortens a long message to the part before its list. */
+/** Shortens a long message to its first sentences, or to the part before its list. */
 function shorten(finding: Finding): Finding {
-  const at = finding.message.indexOf(': ');
-  const isLong = finding.message.length > MESSAGE_MAX && at > 0 && at < MESSAGE_MAX;
-  return isLong ? { ...finding, message: `${finding.message.slice(0, at)}.` } : finding;
+  const { message } = finding;
+  if (message.length <= MESSAGE_MAX) return finding;
+  const sentence = message.lastIndexOf('. ', MESSAGE_MAX);
+  const end = sentence > 0 ? sentence : message.lastIndexOf(': ', MESSAGE_MAX);
+  return end > 0 ? { ...finding, message: `${message.slice(0, end)}.` } : finding;
 }
 
 interface FindingTextProps {

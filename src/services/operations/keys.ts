@@ -266,7 +266,7 @@ function computeSuccessorExpiry({ created, expires }: KeyRecord, nowMs: number):
 /** Records the last use of each key, which is written at intervals. */
 async function createKeyUses(documents: DocumentStore, now: () => number) {
   const { documents: stored } = await documents.list('key-use', (body, id) => {
-    const usedAtMs = Date.parse((body as { readonly usedAtMs?: string } | null)?.usedAtMs ?? '');
+    const usedAtMs = Date.parse((body as { readonly at?: string } | null)?.at ?? '');
     return Number.isNaN(usedAtMs) ? undefined : ([id, usedAtMs] as const);
   });
   const uses = new Map(stored);

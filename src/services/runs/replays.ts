@@ -49,7 +49,7 @@ export function createReplayJob({
     const { models = {} } = run.artifacts;
     const isAsKnown = plan.request.as_known !== undefined;
     const knownTerms = isAsKnown
-      ? { knownTerms: await dataVersions.before((await dataVersions.at(undefined)).version) }
+      ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) }
       : {};
     const { view } = await attempt.compute('replay', {
       market: identity,

@@ -39,7 +39,7 @@ export function createSweepJob({
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
-    const knownTerms = hasDatedData(payload) ? { knownTerms: await dataVersions.before(content.version) } : {};
+    const knownTerms = hasDatedData(payload) ? { known: await dataVersions.before(content.version) } : {};
     const references = createModelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...knownTerms, areChecked: !payload.is_unchecked };

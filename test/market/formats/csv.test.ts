@@ -128,7 +128,7 @@ describe('numbers in cells', () => {
     'the commas between thousands of %s are called by their name',
     async (text) => {
       const { findings } = await closeOf([`"${text}"`]);
-      expect(findings[0]?.message).toContain('commas between its thousands');
+      expect(findings[0]?.message).toContain('commas as thousands separators');
     },
   );
 });

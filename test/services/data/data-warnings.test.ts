@@ -269,7 +269,7 @@ test('a series whose values cannot be per cent per year is flagged if a rate is 
     universe: { kind: 'list', identifiers: NAMES },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const message = `The series LEVEL is 3000 on ${DAYS[30]}; a rate must be in percent per year, at most 100 in magnitude: 5 is 5 %.`;
+  const message = `The series LEVEL is 3000 on ${DAYS[30]}; a rate must be in percent per year, at most 100 in magnitude: 5 is 5%.`;
   const requestFinancing = async (financing: string) => {
     const { body } = await service.ask<{ findings: object[] }>('PUT', '/indices/DOUBLE', {
       id: 'DOUBLE',

@@ -97,7 +97,7 @@ test.each([
 });
 
 test.each([
-  ['a day that is closed anyway', [createClosure('2023-07-04')], 'changes[0].date', 'closed anyway'],
+  ['a closure of a day without a session', [createClosure('2023-07-04')], 'changes[0].date', 'already not a session'],
   [
     'a date that occurs twice',
     [createClosure(readSession(3)), createClosure(readSession(3))],

@@ -85,7 +85,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     await page.getByLabel('Short rate').fill('0.4');
     await page.getByLabel('Id of the batch').fill('from-console');
     await page.getByRole('button', { name: 'Start the batch' }).click();
-    await page.getByText('unknown column exclude').first().waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'unknown column exclude.' }).first().waitFor();
     await choose(formatTable('exclusions'));
     await page.getByRole('button', { name: 'Start the batch' }).click();
     await page.waitForURL('**/console/batches/from-console');

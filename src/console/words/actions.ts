@@ -1,5 +1,5 @@
 import type { IndexAction } from '#clients/typescript/divisor.js';
-import { formatAtMost, formatDecimal, formatFigure, formatMoney } from './numbers.js';
+import { formatAtMost, formatFigure, formatMoney } from './numbers.js';
 
 const CASH_TYPES: ReadonlySet<string> = new Set([
   'DIVIDEND',
@@ -14,24 +14,6 @@ export const SHARE_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEN
 
 /** Maximum number of decimals of amounts and ratios, as in the data. */
 const DIGITS = 6;
-/** Number of decimals that every amount in a list has. */
-const LIST_DIGITS = 4;
-
-/**
- * Formats the value of a corporate action in a list, in which all amounts have the same number of decimals: `0.7000 USD
- * a share`. An amount with more decimals keeps them.
- */
-export function formatListedAction(
-  type: IndexAction['type'],
-  value: number | null,
-  currency: string | null = null,
-): string {
-  const isShort = value !== null && Math.abs(value - Number(value.toFixed(LIST_DIGITS))) < Number.EPSILON;
-  return isShort && CASH_TYPES.has(type)
-    ? `${formatMoney(formatDecimal(value, LIST_DIGITS), currency)} a share`
-    : formatActionValue(type, value, currency);
-}
-
 /** Minimum number of decimals of amounts, so that the amounts of a column align. */
 const AMOUNT_DIGITS = 4;
 

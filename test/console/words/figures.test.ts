@@ -7,7 +7,7 @@ import {
   createStatistics,
   formatSubject,
 } from '#console/pages/index/figures.js';
-import { formatActionValue, formatListedAction } from '#console/words/actions.js';
+import { formatActionValue } from '#console/words/actions.js';
 import { addReturn } from '#console/words/returns.js';
 
 const RELATIVE = {
@@ -132,10 +132,10 @@ test('a dividend is money per share, a split is new shares per share', () => {
 
 test('cash amounts of a list have four decimals, or all decimals of the data', () => {
   const amounts = [3.7, 0.2195, 0.123456];
-  expect(amounts.map((value) => formatListedAction('DIVIDEND', value, 'USD'))).toEqual([
+  expect(amounts.map((value) => formatActionValue('DIVIDEND', value, 'USD'))).toEqual([
     '3.7000 USD a share',
     '0.2195 USD a share',
     '0.123456 USD a share',
   ]);
-  expect([formatListedAction('SPLIT', 2), formatListedAction('DIVIDEND', null)]).toEqual(['2 for 1', '–']);
+  expect([formatActionValue('SPLIT', 2), formatActionValue('DIVIDEND', null)]).toEqual(['2 for 1', '–']);
 });

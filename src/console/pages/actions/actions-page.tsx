@@ -18,7 +18,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatListedAction } from '../../words/actions.js';
+import { formatActionValue } from '../../words/actions.js';
 import { parseDayNumber } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { ActionPanel } from './action-panel.js';
@@ -268,7 +268,7 @@ const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> 
   grow: 1,
   priority: 2,
   value: ({ value }) => value,
-  show: ({ identifier, type, value }) => formatListedAction(type, value, names.get(identifier)?.currency ?? null),
+  show: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
 });
 
 /** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */

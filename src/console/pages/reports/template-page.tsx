@@ -14,6 +14,7 @@ import { service } from '../../state/service.js';
 import { formatTemplateAddress } from '../../words/addresses.js';
 import { formatJobId } from '../../words/jobs.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { findFreeId } from '../templates/free-id.js';
 import { BlockList } from './block-list.js';
 import { BuiltInTemplate } from './built-in-template.js';
 import { PageOutline } from './page-outline.js';
@@ -100,7 +101,8 @@ async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
 async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   if (from === null) {
     const { templates } = await service.value.call('listTemplates', { signal });
-    const id = chooseFreeId('MONTHLY', new Set(templates.map((template) => template.template_id)));
+    const taken = new Set(templates.map((template) => template.template_id));
+    const id = findFreeId({ id: 'MONTHLY', index_ids: ['MONTHLY'] }, taken);
     return { document: { template_id: id, name: 'Monthly report', blocks: [] }, etag: null };
   }
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
@@ -108,12 +110,6 @@ async function createTemplate(from: string | null, index: string | null, signal:
   const shown = index ?? backtests[0]?.index_id ?? null;
   const blocks = answer.blocks.map((block) => ({ ...block, index_id: shown })) as unknown as Json[]; // the response is plain JSON
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
-}
-
-/** Returns the id, with the first free number if it is in use. */
-function chooseFreeId(id: string, used: ReadonlySet<string>): string {
-  if (!used.has(id)) return id;
-  for (let number = 2; ; number++) if (!used.has(`${id}-${number}`)) return `${id}-${number}`;
 }
 
 /** Renders a button that previews the stored template. An unsaved draft is saved first. */

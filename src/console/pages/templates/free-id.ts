@@ -1,6 +1,6 @@
 /**
- * Returns an unused id for an index from a template: the id of the template, followed by a number if it is already
- * used.
+ * Returns an unused id for a document from a template: the id of the template, followed by a number if the id of any
+ * document of the template is already used.
  */
 export function findFreeId(
   { id, index_ids: indexIds }: { readonly id: string; readonly index_ids: readonly string[] },

@@ -8,14 +8,19 @@ import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copyMarket, copyOfContent, rebuildEarlierMarket } from '#workers/market/data-versions.js';
+import {
+  writeContentChange,
+  copyMarket,
+  writeContentCopy,
+  rebuildEarlierMarket,
+} from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const LOADED_AT = '2024-02-01T00:00:00.000Z';
 const TASKS = {
-  'content-change': changeOfContent,
-  'content-copy': copyOfContent,
+  'content-change': writeContentChange,
+  'content-copy': writeContentCopy,
   'copied-market': copyMarket,
   'earlier-market': rebuildEarlierMarket,
 } as const;

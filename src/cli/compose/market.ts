@@ -26,6 +26,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
+import type { Role } from './service-store.js';
 
 export interface MarketComponents {
   /** Market that calls read: the market of the store that the call names, else of the active store. */
@@ -42,6 +43,7 @@ export interface MarketComponents {
 }
 
 export interface MarketInput {
+  readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
   readonly documents: DocumentStore;
@@ -55,6 +57,15 @@ export interface MarketInput {
   /** Called when another market is served. */
   readonly onServe: () => void;
 }
+
+/** Maximum time in ms that the stop of a service waits for copies of data: half the grace period of a container. */
+const SERVICE_COPY_WAIT_MS = 5000;
+
+/**
+ * Maximum time in ms that a command waits for copies of data. Without the copy, the next command would read a changed
+ * source at its start, and store data that its refresh rejects.
+ */
+const COMMAND_COPY_WAIT_MS = 600_000;
 
 /** Composes the served market and its data stores. */
 export function composeMarket(core: MarketInput): MarketComponents {
@@ -73,6 +84,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
     jobs,
     markets,
     timestamp,
+    copyWaitMs: core.role === 'command' ? COMMAND_COPY_WAIT_MS : SERVICE_COPY_WAIT_MS,
     onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served data could not be copied'),
   });
   const databases = listDatabases(core, locations);

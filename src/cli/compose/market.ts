@@ -67,6 +67,22 @@ const SERVICE_COPY_WAIT_MS = 5000;
  */
 const COMMAND_COPY_WAIT_MS = 600_000;
 
+function openDataVersions(
+  { role, log, documents, artifacts, jobs }: MarketInput,
+  markets: ServedMarkets,
+  timestamp: () => string,
+): DataVersions {
+  return createDataVersions({
+    documents,
+    artifacts,
+    jobs,
+    markets,
+    timestamp,
+    copyWaitMs: role === 'command' ? COMMAND_COPY_WAIT_MS : SERVICE_COPY_WAIT_MS,
+    onCopyFailure: (cause) => log.warn({ err: cause }, 'the served data could not be copied'),
+  });
+}
+
 /** Composes the served market and its data stores. */
 export function composeMarket(core: MarketInput): MarketComponents {
   const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
@@ -78,15 +94,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const active = createServedMarkets(onServe);
   const markets = createCallMarkets(active);
   const activations = isShared ? openSharedActivations(core, active) : createLocalActivations(active, buildVersion());
-  const versions = createDataVersions({
-    documents,
-    artifacts,
-    jobs,
-    markets,
-    timestamp,
-    copyWaitMs: core.role === 'command' ? COMMAND_COPY_WAIT_MS : SERVICE_COPY_WAIT_MS,
-    onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served data could not be copied'),
-  });
+  const versions = openDataVersions(core, markets, timestamp);
   const databases = listDatabases(core, locations);
   const calendarsInUse = () => readCalendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse, timestamp });

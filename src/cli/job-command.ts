@@ -62,8 +62,8 @@ export async function runJobCommand<R>(
 ): Promise<number> {
   const { words, flags, common } = readCommandLine(name, command, argv);
   if (common.csv && command.csv === undefined) throw new UsageError(`divisor ${name} has no table for CSV`);
-  const ending = extname(common.out ?? '').toLowerCase();
-  if (command.ending !== undefined && ending !== '' && ending !== command.ending)
+  const extension = extname(common.out ?? '').toLowerCase();
+  if (command.ending !== undefined && extension !== '' && extension !== command.ending)
     throw new UsageError(
       `the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`,
     );

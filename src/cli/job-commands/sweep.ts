@@ -54,13 +54,13 @@ export const sweep: JobCommand<SweepView> = {
     'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
   ],
   submit: async (client, [file = ''], flags) => ({
-    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readRequest(file, flags) }),
+    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readSweepRequest(file, flags) }),
   }),
   show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? LISTED_ROWS_MAX)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
-async function readRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
+async function readSweepRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
   const sweepRequest = convertToRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [

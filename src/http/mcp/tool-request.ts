@@ -81,9 +81,9 @@ function fillRequest(
 
 /** Returns the media type to request: text for an agent if the route offers it, else its only type. */
 function chooseMediaType(route: Tool['route']): string {
-  const offered = listMediaTypes(route);
-  if (offered.includes(JSON_TYPE)) return JSON_TYPE;
-  return offered.find((type) => type === 'text/markdown') ?? '*/*';
+  const offeredTypes = listMediaTypes(route);
+  if (offeredTypes.includes(JSON_TYPE)) return JSON_TYPE;
+  return offeredTypes.find((type) => type === 'text/markdown') ?? '*/*';
 }
 
 /** Encodes UTF-8 as the bytes of a header, on one line. */

@@ -183,7 +183,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       } catch (failure) {
         if (!(failure instanceof UnapprovedChange)) throw failure;
         // Requests of other clients count as existing, whether or not the client may read them.
-        throw refuseUnapproved(await runUnrestricted(() => request(failure.requested, authorship)));
+        throw createUnapprovedRefusal(await runUnrestricted(() => request(failure.requested, authorship)));
       }
     },
     async list(query) {
@@ -250,7 +250,15 @@ function createDetail({ kind, ...members }: ApprovalFacts): Record<string, unkno
   return { ...members, changes };
 }
 
-function refuseUnapproved({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
+function createUnapprovedRefusal({
+  approval_id,
+  state,
+  action,
+  subject,
+  missing,
+  expires_at,
+  summary,
+}: Approval): Refusal {
   const personsText = missing === 1 ? 'one more person' : `${missing} more persons`;
   const nextStep = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${personsText}.`;
   const message = `${summary} This needs approval ${approval_id}. ${nextStep}`;

@@ -26,7 +26,7 @@ import { checkFinite } from '#domain/schema/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import {
-  selectAnnouncedUntil,
+  selectAnnouncedDividends,
   readCurveTerms,
   readDividends,
   isAnnounced,
@@ -87,7 +87,9 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
   /** Returns the discrete dividends up to the last expiry. */
   async function listDividends(terms: DividendTerms, life: FutureSpan): Promise<readonly PointDividend[]> {
     const pointDividends = readDividends(terms, life);
-    return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : pointDividends;
+    return isAnnounced(terms)
+      ? selectAnnouncedDividends(await announcedDividends(terms.index_id), life)
+      : pointDividends;
   }
 
   return {

@@ -70,10 +70,10 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     if (closing.signal.aborted) return;
     waitingTimers.delete(id);
     dueIds.add(id);
-    sendNext();
+    sendNextDelivery();
   }
 
-  function sendNext(): void {
+  function sendNextDelivery(): void {
     for (const id of dueIds) {
       if (activeSends.size >= SENDING_MAX) return;
       dueIds.delete(id);
@@ -88,7 +88,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
           })
           .finally(() => {
             activeSends.delete(id);
-            if (!closing.signal.aborted) sendNext();
+            if (!closing.signal.aborted) sendNextDelivery();
           }),
       );
     }

@@ -93,11 +93,11 @@ function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<num
   const missingBars = new Map<number, number[]>();
   if (!columns.has('record')) return missingBars;
   const { identifiers, gaps } = openRecordParts(columns);
-  const { columns: missing, days: gapDays } = gaps();
+  const { columns: gapColumns, days: gapDays } = gaps();
   const positionByName = new Map(columns.header.names.map((name, i) => [name, i]));
   for (const [g, day] of gapDays.entries()) {
     const close = findLastAtMost(days, day);
-    const name = positionByName.get(identifiers[missing[g]!]!);
+    const name = positionByName.get(identifiers[gapColumns[g]!]!);
     if (days[close] !== day || name === undefined) continue;
     const otherNames = missingBars.get(close);
     if (otherNames) otherNames.push(name);

@@ -26,12 +26,12 @@ export function createSideGroups(names: readonly string[], days: Iterable<Day>, 
     groups: numbers.groups,
     summing() {
       const getDayNumbers = numbers.byDay(names, getGroup);
-      return (day, weights, row) => sumInto(row, weights, getDayNumbers(day));
+      return (day, weights, row) => sumByGroup(row, weights, getDayNumbers(day));
     },
   };
 }
 
-function sumInto(row: Float64Array, weights: Float64Array, groups: Int32Array): void {
+function sumByGroup(row: Float64Array, weights: Float64Array, groups: Int32Array): void {
   row.fill(NaN);
   for (let i = 0; i < weights.length; i++) {
     const weight = weights[i]!;
@@ -165,13 +165,13 @@ const OTHERS_NAME = 'OTHERS';
 export function computeWeightsByGroup(
   ownGroupSums: GroupSums,
   benchmark: GroupSums | null,
-  { dates, groups: most }: { readonly dates: number; readonly groups: number },
+  { dates, groups: groupsMax }: { readonly dates: number; readonly groups: number },
 ): GroupWeights[] {
   const totals = getTotals(ownGroupSums);
   const benchmarkTotals = benchmark && getTotals(benchmark);
   const groups = [...new Set([...totals.keys(), ...(benchmarkTotals?.keys() ?? [])])];
   const rankedGroups = groups.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
-  const list = rankedGroups.slice(0, most);
+  const list = rankedGroups.slice(0, groupsMax);
   const labels = rankedGroups.length > list.length ? [...list, OTHERS_NAME] : list;
   const sums = computeSums(ownGroupSums, { dates, listed: list, places: labels.length });
   const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });

@@ -6,7 +6,7 @@ import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
-import { runEffects, type RunEffect } from '../../run-effects.js';
+import { listRunEffects, type RunEffect } from '../../run-effects.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
 import { findCachedColumns } from '../cached-columns.js';
 import { createSpan } from '../span.js';
@@ -100,7 +100,7 @@ interface EventSpan {
 function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
   const holdings = createHoldingsReader(columns);
   const isInRange = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
-  const actions = groupBy(runEffects(columns).filter(isInRange), ({ at }) => at);
+  const actions = groupBy(listRunEffects(columns).filter(isInRange), ({ at }) => at);
   const exits = groupBy(listFreeTrades(columns).filter(isInRange), ({ at }) => at);
   const changes = groupBy(listCountChanges(columns).filter(isInRange), ({ at }) => at);
   const step = createGrowthReader(columns);
@@ -220,7 +220,7 @@ function createActionRows(
 /** Returns a function that computes the growth of a security over a session with corporate actions. */
 function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
-  const effects = groupBy(runEffects(columns), ({ name }) => name);
+  const effects = groupBy(listRunEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
   /** Returns the last close before a date, on the share basis of the previous date. */

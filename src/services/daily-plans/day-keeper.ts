@@ -19,10 +19,10 @@ export interface DayKeeper {
 }
 
 export function keepDay(
-  first: DayDocument,
+  initialDay: DayDocument,
   { days, holder }: { readonly days: Pick<StoredDays, 'save'>; readonly holder: string },
 ): DayKeeper {
-  let day = first;
+  let day = initialDay;
   let hasChanges = false;
   let pendingWrite: Promise<void> | undefined;
 

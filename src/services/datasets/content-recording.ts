@@ -68,12 +68,12 @@ export function createContentRecording({
     const isManagedStore = isManaged(kind);
     if (!isManagedStore) pending.expect(contentHash);
     if (head?.content_hash === contentHash) return null;
-    const first = kind === 'synthetic' ? kind : 'import';
+    const firstSource = kind === 'synthetic' ? kind : 'import';
     const emptyChange = { previous: null, change: null, rows: null, forth: null };
     const draft = {
       datasetId,
       contentHash,
-      source: head === undefined && (source === 'refresh' || source === 'reload') ? first : source,
+      source: head === undefined && (source === 'refresh' || source === 'reload') ? firstSource : source,
       knownAt: timestamp(),
       ...emptyChange,
     };

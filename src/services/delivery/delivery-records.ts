@@ -104,8 +104,8 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     return scheduleIds.filter((_, k) => numbers[k]! > 0);
   }
 
-  function keepRecord(first: DeliveryRecord): RecordKeeper {
-    let record = first;
+  function keepRecord(initialRecord: DeliveryRecord): RecordKeeper {
+    let record = initialRecord;
     let hasChanges = false;
     let pendingWrite: Promise<void> | undefined;
     const id = formatRecordId({ clientId: record.client_id, scheduleId: record.schedule_id, date: record.date });

@@ -88,12 +88,12 @@ const createField = ({ path, before, after }: Omit<ChangedField, 'field'>): Chan
 
 /** Formats a JSON pointer for people: `/pipeline/filters/0/max` becomes `Pipeline, filters, 1, max`. */
 function formatPointer(path: string): string {
-  const words = path
+  const segments = path
     .split('/')
     .slice(1)
     .map((name) => (/^\d+$/.test(name) ? String(Number(name) + 1) : name.replaceAll('_', ' ')))
     .join(', ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return segments.charAt(0).toUpperCase() + segments.slice(1);
 }
 
 const listAmendments = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];

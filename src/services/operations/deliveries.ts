@@ -79,7 +79,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
       dueIds.delete(id);
       activeSends.set(
         id,
-        attempt(id)
+        attemptDelivery(id)
           .catch((failure: unknown) => {
             // The outcome of the attempt could not be written, for example because the disk is full, so the attempt is
             // repeated.
@@ -120,7 +120,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     return isClaimed;
   }
 
-  async function attempt(id: string): Promise<void> {
+  async function attemptDelivery(id: string): Promise<void> {
     const storedDocument = await documents.get('delivery', id);
     const delivery = readStored(storedDocument, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;

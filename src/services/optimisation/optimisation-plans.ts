@@ -86,8 +86,8 @@ export function createOptimisationPlans({
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
     const from = Math.max(parseValidDay(document.base_date), market.dates[0] ?? 0);
-    const first = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
-    if (first !== undefined && first <= parseValidDay(asOf)) return;
+    const firstSession = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
+    if (firstSession !== undefined && firstSession <= parseValidDay(asOf)) return;
     throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
       as_of: asOf,
     });

@@ -93,8 +93,8 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw refuseBlock(block, blocks);
-    const first = block * PARTS_PER_BLOCK;
-    const partPositions = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, offset) => first + offset);
+    const firstPart = block * PARTS_PER_BLOCK;
+    const partPositions = sizes.slice(firstPart, firstPart + PARTS_PER_BLOCK).map((_, offset) => firstPart + offset);
     const texts = await Promise.all(
       partPositions.map(async (part) => {
         const file = kept?.parts.find((writtenParts) => writtenParts.parts.includes(part));

@@ -33,9 +33,9 @@ export interface ClosesView {
  */
 export function createClosesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readValues = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, first, first + days.length);
+    columns.f64(block, firstPosition, firstPosition + days.length);
   const readLevels = (variant: ReturnVariant): (number | null)[] => {
     const { level } = VARIANT_BLOCKS[variant];
     return columns.has(level)

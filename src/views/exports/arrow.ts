@@ -33,9 +33,9 @@ export function createArrowWriter({ runId, table, columns, from, sink }: PartInp
   const schema = createSchema({ runId, table }, columns);
   const head = encodeStream(schema, []).length - END_BYTES;
   let length = 0;
-  const add = (piece: Uint8Array): void => {
-    sink.append(piece);
-    length += piece.length;
+  const add = (chunk: Uint8Array): void => {
+    sink.append(chunk);
+    length += chunk.length;
   };
   if (from.at === 0) add(encodeStream(schema, []).subarray(0, head));
   return {

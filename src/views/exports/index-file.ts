@@ -71,10 +71,10 @@ export function createOpeningFile(columns: RunColumns, asOf: string | null, mark
     const { cash, ...file } = openIndexAt(run, position, market);
     return appendCash(file, cash, columns);
   }
-  const first = formatDay(run.days[0]!);
+  const firstDate = formatDay(run.days[0]!);
   throw new Refusal(
     'NO_DATA_AT_DATE',
-    `The index starts at the close of ${first}, so there is no opening file for that day.`,
+    `The index starts at the close of ${firstDate}, so there is no opening file for that day.`,
   );
 }
 
@@ -97,9 +97,9 @@ interface RunReader {
 
 function readRun(columns: RunColumns): RunReader {
   const days = columns.i32('days');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, first, first + days.length);
+    columns.f64(block, firstPosition, firstPosition + days.length);
   const sharesAreKept = columns.has('dividendPoints');
   const variant = sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant;
   const blocks = VARIANT_BLOCKS[variant];

@@ -49,9 +49,9 @@ export interface GroupSums {
   totals(): Float64Array;
   /**
    * Adds the sums of each date to the reported groups, [places][dates].
-   * @param places reported group of each group, [groups]
+   * @param groupPositions reported group of each group, [groups]
    */
-  addTo(sums: readonly Float64Array[], places: Int32Array): void;
+  addTo(sums: readonly Float64Array[], groupPositions: Int32Array): void;
   /** Returns the sums of a group for output, whose text may be cached; 0 if no security of the group has a weight. */
   written(sums: Float64Array, group: number): Float64Array;
 }
@@ -80,9 +80,9 @@ export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, d
       });
       return totals;
     },
-    addTo(sums, places) {
+    addTo(sums, groupPositions) {
       visitDates((row, k) => {
-        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[places[g]!]![k]! += row[g]!;
+        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[groupPositions[g]!]![k]! += row[g]!;
       });
     },
     written: (sums) => sums,
@@ -122,8 +122,8 @@ export function findListedGroups(groups: readonly string[], figures: DatedFigure
   return {
     groups,
     totals: () => Float64Array.from(groups, (_, g) => sumAt(getColumn(g), positions)),
-    addTo(sums, places) {
-      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[places[g]!]));
+    addTo(sums, groupPositions) {
+      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[groupPositions[g]!]));
     },
     written: (sums, group) => addFigureText(sums, figures, group, positions),
   };

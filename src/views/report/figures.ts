@@ -282,10 +282,10 @@ function listSectors(
 
 function listLatestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
   const { rebalances } = columns.header;
-  const first = Math.max(0, rebalances.length - limit);
+  const firstRebalance = Math.max(0, rebalances.length - limit);
   const figures: RebalanceFigures[] = [];
   const readWeightsAround = createWeightsReader(columns);
-  for (let r = rebalances.length - 1; r >= first; r--)
+  for (let r = rebalances.length - 1; r >= firstRebalance; r--)
     figures.push(computeRebalanceFigures(readWeightsAround(r), rebalances[r]!));
   return figures;
 }

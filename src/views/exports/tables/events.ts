@@ -75,8 +75,8 @@ function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDa
 
 /** Returns the divisor of the index in its own return variant, on the dates of the run, [T]. */
 export function readDivisors(columns: RunColumns, days: Int32Array): Float64Array {
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, firstPosition, firstPosition + days.length);
 }
 
 /**
@@ -164,12 +164,12 @@ function createHoldingsReader(columns: RunColumns): { before(position: number): 
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const days = columns.i32('days');
   const level = columns.f64('indexLevel');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const block = hasOwn ? 'indexWeights' : 'weights';
   return {
     before: (offset) => ({
       weights: columns.f64(block, (offset - 1) * names.length, offset * names.length),
-      growth: level[first + offset]! / level[first + offset - 1]!,
+      growth: level[firstPosition + offset]! / level[firstPosition + offset - 1]!,
       isIndex: hasOwn || runId === indexId,
     }),
   };

@@ -112,7 +112,7 @@ export function createDividendsTable({ dividendPoints, overview }: RunFigures, l
 }
 
 /** Returns the orders of the latest rebalance, largest first; null if the portfolio holds an overlay. */
-export function packTable(
+export function createPackTable(
   { pack, currency, findName }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,
 ): Table | null {

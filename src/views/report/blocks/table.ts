@@ -15,7 +15,7 @@ import {
   createDividendsTable,
   createLimitsTable,
   createOverlayTable,
-  packTable,
+  createPackTable,
   createScenariosTable,
 } from './desk-tables.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
@@ -51,7 +51,7 @@ const CONTENTS: Record<TableSource, Content> = {
   breaches: ({ limit }, context) => createBreachesTable(requireFigures(context), limit),
   overlay_parts: (_block, context) => createOverlayTable(requireFigures(context)),
   dividend_points: ({ limit }, context) => createDividendsTable(requireFigures(context), limit),
-  pack: (block, context) => packTable(requireFigures(context), block),
+  pack: (block, context) => createPackTable(requireFigures(context), block),
   scenarios: (block, context) => createScenariosTable(requireFigures(context), block),
   literal: ({ frame, limit }) => createLiteralTable(frame!, limit), // the schema requires a frame in a literal table
 };

@@ -77,7 +77,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   bundle: {
     summary: 'Write all inputs of the published closes of an index for verify-bundle.',
     help: async () => (await import('./bundle.js')).BUNDLE_HELP,
-    run: async (argv, environment) => (await import('./bundle.js')).bundle(argv, environment),
+    run: async (argv, environment) => (await import('./bundle.js')).runBundle(argv, environment),
   },
   migrate: {
     summary: 'Create the tables of a database, or migrate them to this version.',

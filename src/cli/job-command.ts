@@ -185,7 +185,7 @@ const EXIT_STATUSES = [
 ];
 
 export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): string {
-  const words = command.words.map((word) => word.name).join(' ');
+  const wordNames = command.words.map((word) => word.name).join(' ');
   const flags = Object.entries(command.flags).map(([flag, { value, help }]) => [
     `--${flag}${value === undefined ? '' : ` ${value}`}`,
     help,
@@ -198,7 +198,7 @@ export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): s
   ];
   return [
     `divisor ${name}: ${command.summary}\n`,
-    `Usage: divisor ${name} ${words === '' ? '' : `${words} `}[flags]\n`,
+    `Usage: divisor ${name} ${wordNames === '' ? '' : `${wordNames} `}[flags]\n`,
     ...(command.words.length === 0 ? [] : [formatTable(command.words.map((word) => [word.name, word.help]))]),
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
     `Flags\n${formatTable([...flags, ...commonRows])}`,

@@ -141,14 +141,14 @@ interface ImportTerms {
 async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<ImportTerms> {
   const tables = source.kind === 'content' ? {} : source.tables;
   const answers = readMappingAnswers(flags);
-  const { adjustment, ...said } = answers;
+  const { adjustment, ...otherAnswers } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect exclude each other, because both define how the market is read');
   if (file !== undefined)
     return { tables, ...mergeMappingAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
-  if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
+  if (flags.isSet('inspect') !== true && Object.keys(otherAnswers).length === 0) return { adjustment, tables };
   const proposal = await requestInspection(client, source, answers);
   const hasRequiredQuestions = proposal.unsure.some(({ required }) => required);
   const errors = proposal.findings.filter(({ severity }) => severity === 'error');
@@ -167,11 +167,11 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
 /** Flags override the file. */
 function mergeMappingAnswers(
   read: StoredMapping | Mapping,
-  { adjustment, ...said }: MappingAnswers,
+  { adjustment, ...otherAnswers }: MappingAnswers,
 ): Omit<ImportTerms, 'tables'> {
   const isProposal = typeof read === 'object' && read !== null && 'mapping' in read;
   const { mapping, adjustment: proposedAdjustment } = isProposal ? read : { mapping: read, adjustment: undefined };
-  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? proposedAdjustment }; // the service validates it
+  return { mapping: { ...mapping, ...otherAnswers } as Mapping, adjustment: adjustment ?? proposedAdjustment }; // the service validates it
 }
 
 /** Returns the error for faulty rows, which no answer about the mapping can correct. */

@@ -143,9 +143,9 @@ const formatText = (value: unknown): string => (typeof value === 'string' ? valu
 /** Returns the last segment of each pointer, or as many segments as make them unique. */
 function shortenPointers(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
-    const words = pointer.split('/');
-    for (let count = 1; count < words.length; count++) {
-      const name = words.slice(-count).join('/');
+    const pathSegments = pointer.split('/');
+    for (let count = 1; count < pathSegments.length; count++) {
+      const name = pathSegments.slice(-count).join('/');
       if (pointers.every((other) => other === pointer || !other.endsWith(`/${name}`))) return name;
     }
     return pointer;

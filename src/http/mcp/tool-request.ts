@@ -59,13 +59,13 @@ function fillRequest(
   if (value === undefined || value === null) {
     return required ? createFinding('REQUIRED', argument, `${argument} is required.`) : undefined;
   }
-  const words = (Array.isArray(value) ? value : [value]) as readonly unknown[];
-  if (words.some((word) => typeof word === 'object'))
+  const argumentWords = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+  if (argumentWords.some((word) => typeof word === 'object'))
     return createFinding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
   const text = String(value);
   switch (location) {
     case 'query':
-      for (const word of words) parts.query.append(name, String(word));
+      for (const word of argumentWords) parts.query.append(name, String(word));
       return undefined;
     case 'header':
       parts.headers[name.toLowerCase()] = encodeHeader(text);

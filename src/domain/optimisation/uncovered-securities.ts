@@ -13,9 +13,11 @@ export function describeUncovered(
   { objective: { entry }, index }: Pick<Problem, 'objective' | 'index'>,
 ): string {
   if (excluded.size === 0) return '';
-  const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
+  const namedSecurities = [...excluded]
+    .slice(0, NAMED_MAX)
+    .map(([column, why]) => `${sm.identifiers[column]} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
   const effect =
     entry.type === TRACKING_OBJECTIVE.entry.type ? 'the mean variance is used instead' : 'they are excluded';
-  return `${excluded.size} of ${index.length} securities have no risk estimate: ${named.join(', ')}${more}; ${effect}.`;
+  return `${excluded.size} of ${index.length} securities have no risk estimate: ${namedSecurities.join(', ')}${more}; ${effect}.`;
 }

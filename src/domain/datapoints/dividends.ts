@@ -1,6 +1,6 @@
 import { type Day, addMonths, formatDay, toCivilDate, toDay } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
-import { BeforeMarket } from '../market/session-market.js';
+import { BeforeMarketError } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 
 /** Ordinary dividends of every security, without cancelled dividends. */
@@ -63,7 +63,7 @@ function computeHistory(market: MarketData): DividendHistory {
   const { settledTo = -Infinity } = market;
   const assertCovered = (after: Day): void => {
     if (after < settledTo)
-      throw new BeforeMarket(
+      throw new BeforeMarketError(
         `dividends after ${formatDay(after)} were requested, but those up to ${formatDay(settledTo)} have been removed`,
       );
   };
@@ -76,10 +76,10 @@ function computeHistory(market: MarketData): DividendHistory {
     return yearBefore;
   };
   /** First day on which an ex-date is outside the trailing twelve months, by ex-date. Cached, because securities share many ex-dates. */
-  const leftOn = new Map<Day, Day>();
+  const leavingDayByExDay = new Map<Day, Day>();
   const findLeavingDay = (exDay: Day): Day => {
-    const day = leftOn.get(exDay) ?? computeDayLeft(exDay);
-    leftOn.set(exDay, day);
+    const day = leavingDayByExDay.get(exDay) ?? computeDayLeft(exDay);
+    leavingDayByExDay.set(exDay, day);
     return day;
   };
   const stepsByColumn: DividendSteps[] = [];
@@ -184,13 +184,13 @@ function listEventsByColumn(market: MarketData): DividendEvents[] {
       splits[column]!.push({ day: action.exDay, value: action.value });
   }
   return market.identifiers.map((_, column) => {
-    const paid = cash[column]!.sort((a, b) => a.day - b.day);
-    const split = splits[column]!.sort((a, b) => a.day - b.day);
+    const columnDividends = cash[column]!.sort((a, b) => a.day - b.day);
+    const columnSplits = splits[column]!.sort((a, b) => a.day - b.day);
     return {
-      exDays: Int32Array.from(paid, ({ day }) => day),
-      amounts: Float64Array.from(paid, ({ value }) => value),
-      splitDays: Int32Array.from(split, ({ day }) => day),
-      ratios: Float64Array.from(split, ({ value }) => value),
+      exDays: Int32Array.from(columnDividends, ({ day }) => day),
+      amounts: Float64Array.from(columnDividends, ({ value }) => value),
+      splitDays: Int32Array.from(columnSplits, ({ day }) => day),
+      ratios: Float64Array.from(columnSplits, ({ value }) => value),
     };
   });
 }

@@ -7,7 +7,7 @@ import { deserialize, serialize } from 'node:v8';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFileFull, countAddedDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
-import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import type { DecisionSharing } from '#domain/rules/decide.js';
@@ -103,14 +103,14 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   assertIntact(order, control);
   const state = readState(run);
   if (state.identity !== computeIdentity(plan, engineVersion, state.checkpoint))
-    throw new CannotResume('no_checkpoint');
-  if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
+    throw new CannotResumeError('no_checkpoint');
+  if (handle.digests === undefined) throw new CannotResumeError('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
   const market = openCachedSince(handle, after);
   const changed = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
-  if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
-  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResume('history_changed');
+  if (changed !== null) throw new CannotResumeError(changed === 'names' ? 'names_changed' : 'history_changed');
+  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResumeError('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
       const extended = extendRun({
@@ -166,7 +166,7 @@ function readOrGiveUp<T>(work: () => T): T {
     return work();
   } catch (thrown) {
     throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE'
-      ? new CannotResume('no_checkpoint')
+      ? new CannotResumeError('no_checkpoint')
       : thrown;
   }
 }
@@ -181,7 +181,8 @@ function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, 
   const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
   for (const file of checked) {
     const isUnchanged = (): boolean => file.path !== columns || stays();
-    if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged)) throw new CannotResume('no_checkpoint');
+    if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged))
+      throw new CannotResumeError('no_checkpoint');
   }
 }
 
@@ -193,7 +194,7 @@ function readState({ checkpoint }: ResumableRun): CheckpointFile {
   } catch {
     // a newer runtime wrote the checkpoint
   }
-  throw new CannotResume('no_checkpoint');
+  throw new CannotResumeError('no_checkpoint');
 }
 
 /** Reads a file and verifies its hash. @throws CannotResume if the file is missing or its content has changed */
@@ -202,8 +203,8 @@ function readChecked({ path, sha256 }: ResumableRun['checkpoint']): Uint8Array {
   try {
     bytes = readFileSync(path);
   } catch {
-    throw new CannotResume('no_checkpoint');
+    throw new CannotResumeError('no_checkpoint');
   }
-  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotResume('no_checkpoint');
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotResumeError('no_checkpoint');
   return bytes;
 }

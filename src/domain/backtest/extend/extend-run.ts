@@ -24,7 +24,7 @@ import { openStoredNumbers } from '../run-file/record.js';
 import type { BlockName } from '../run-file/schema.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { createRemains } from './remains.js';
 import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
@@ -218,7 +218,7 @@ function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio 
   const areColumns = isEqual(portfolio.columns, book.columns);
   const isSame = areColumns && isEqual(portfolio.weights, book.weights);
   // Portfolio and index weights may become equal or begin to differ on the new sessions.
-  if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('holdings_diverged');
+  if (header.has_index_weights ? isSame : !isSame) throw new CannotResumeError('holdings_diverged');
 }
 
 function listNewGaps({ index: { book }, portfolio }: Continuation): Gap[] {

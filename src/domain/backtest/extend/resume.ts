@@ -7,7 +7,7 @@ import { assertNoMemberChange } from './no-member-change.js';
 import { assertNoBreach } from './no-breach.js';
 import { isStoredOverlay } from './overlay-state.js';
 import { resumeIndexOrOverlay } from './resume-overlay.js';
-import { resumeBook, findRebalancesAfter, resumePortfolio } from './resume-books.js';
+import { resumeBook, findLaterRebalances, resumePortfolio } from './resume-books.js';
 import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
@@ -31,7 +31,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     return { ...checkpoint.index, ...brief };
   };
   const index = resumeIndexOrOverlay(marketView, { stored: checkpoint.index, indexId });
-  const { rebalances, ...solves } = findRebalancesAfter(input, marketView, index);
+  const { rebalances, ...solves } = findLaterRebalances(input, marketView, index);
   const portfolio = resumePortfolio(input, index, { rebalances, levelAtStart: input.levelAtStart });
   const series =
     request.benchmark?.kind === 'identifier'

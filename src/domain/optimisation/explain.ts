@@ -189,7 +189,7 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
   const { program } = solution.assembled;
   const { metric, curvature, centre } = program;
   const { x } = solution.answer.point;
-  const solvedWeight = x[i]!;
+  const xi = x[i]!;
   const otherWeights = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
   const pull = units * (curvature * applyMetric(metric!, otherWeights)[i]! + program.linear[i]!); // a solved program has a metric
@@ -197,15 +197,13 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
   const forces = listForces(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
-  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && isAtBound(solvedWeight, at[i]!))?.at[
-    i
-  ];
+  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && isAtBound(xi, at[i]!))?.at[i];
   const heldBy =
     lower === upper
       ? 'fixed'
-      : isAtBound(solvedWeight, lower)
+      : isAtBound(xi, lower)
         ? 'lower'
-        : isAtBound(solvedWeight, upper)
+        : isAtBound(xi, upper)
           ? 'upper'
           : kink !== undefined
             ? 'kink'
@@ -223,8 +221,8 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
     free: stiffness > 0 ? centre[i]! - (pull + force) / stiffness : null,
     heldBy,
     heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[heldBy],
-    solved: solvedWeight,
-    scale: weight === 0 ? 1 : weight / solvedWeight,
+    solved: xi,
+    scale: weight === 0 ? 1 : weight / xi,
   };
 }
 

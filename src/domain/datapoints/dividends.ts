@@ -8,7 +8,7 @@ export interface DividendHistory {
   /**
    * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis of
    * `day`; 0 without dividends.
-   * @throws BeforeMarket
+   * @throws BeforeMarketError
    */
   trailing(column: number, day: Day): number;
   /**
@@ -17,18 +17,18 @@ export interface DividendHistory {
    */
   steps(column: number): DividendSteps;
   /**
-   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarket if some have been
+   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarketError if some have been
    * removed
    */
   assertCovers(day: Day): void;
   /**
    * Returns ordinary dividends per share by year of their ex-date, up to `day` and on the share basis of `day`; at
    * least for the last `YEARS_OF_GROWTH_MAX` years.
-   * @throws BeforeMarket
+   * @throws BeforeMarketError
    * @cost O(dividends of the security)
    */
   byYear(column: number, day: Day): ReadonlyMap<number, number>;
-  /** Returns true if an ordinary dividend went ex between `start` and `end`, inclusive. @throws BeforeMarket */
+  /** Returns true if an ordinary dividend went ex between `start` and `end`, inclusive. @throws BeforeMarketError */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 

@@ -175,7 +175,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
 /**
  * Returns the start of the row of a session in `computeGrowth`. A market that does not begin with the first session has
  * no growth on its first session.
- * @throws BeforeMarket
+ * @throws BeforeMarketError
  */
 export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
   if (session === sm.first && session > 0)

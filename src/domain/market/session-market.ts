@@ -52,19 +52,19 @@ export interface SessionMarket {
 
 /** Error for data before the start of a restricted market. The caller can use the whole market instead. */
 export class BeforeMarketError extends Error {
-  override readonly name = 'BeforeMarket';
+  override readonly name = 'BeforeMarketError';
 }
 
 /**
  * Returns the start of the row of a session in panels by session.
- * @throws BeforeMarket
+ * @throws BeforeMarketError
  */
 export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
   assertSecurity(sm, session);
   return (session - sm.first) * sm.securityCount;
 }
 
-/** Asserts that a session has rows. @throws BeforeMarket */
+/** Asserts that a session has rows. @throws BeforeMarketError */
 export function assertSecurity({ first }: Pick<SessionMarket, 'first'>, session: number): void {
   if (session < first)
     throw new BeforeMarketError(`session ${session} is before ${first}, from which on the market is there`);

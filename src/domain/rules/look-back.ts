@@ -25,7 +25,7 @@ export interface LookBackInput {
 
 /**
  * Returns the look-back of a decision by rules, from the datapoints that the rules declare. Columns of the store are
- * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarket`.
+ * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarketError`.
  */
 export function computeLookBack({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;

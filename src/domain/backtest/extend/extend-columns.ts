@@ -39,7 +39,7 @@ const FILES_MAX = 128;
 /**
  * Extends the columns of a run: appends the new elements to each block. Small blocks, and blocks in another order, are
  * rewritten. Stored blocks stay in their file if securities have joined or that file is full.
- * @throws CannotResume if there would be too many files
+ * @throws CannotResumeError if there would be too many files
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): ExtendedColumns {
   const { header } = stored;

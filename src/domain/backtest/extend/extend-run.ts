@@ -64,7 +64,7 @@ export interface ExtendedRun {
 
 /**
  * Extends a stored run. The result is bit-identical to a full run, except for the layout of the columns.
- * @throws CannotResume
+ * @throws CannotResumeError
  * @throws Refusal as the whole run would
  * @cost O(N + T) and the new sessions; reads no earlier weights, and earlier prices only of securities that join
  */
@@ -211,7 +211,7 @@ const STORED_MARK = 2;
 
 /**
  * Checks that the stored run and the extended run both store the weights of the index separately, or both do not.
- * @throws CannotResume if only one of them does
+ * @throws CannotResumeError if only one of them does
  */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;

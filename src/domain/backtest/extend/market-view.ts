@@ -131,7 +131,7 @@ const NO_DECISIONS: Pick<IndexContinuation, 'composed' | 'findings'> = { compose
 
 /**
  * Returns the rebalances that are due on the new sessions.
- * @throws CannotResume if nothing traded on a due session, so that the rebalance is priced from a session that has been
+ * @throws CannotResumeError if nothing traded on a due session, so that the rebalance is priced from a session that has been
  *   simulated
  */
 function listDueRebalances(

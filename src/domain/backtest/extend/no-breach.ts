@@ -7,7 +7,7 @@ import { CannotResumeError } from '../../documents/full-run-reasons.js';
 /**
  * Allows the extension of an index with breach-triggered rebalances only while no breach occurs, because the decision
  * after a breach needs the whole market. Checks every version of the definition.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function assertNoBreach(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,

@@ -8,7 +8,7 @@ import { CannotResumeError } from '../../documents/full-run-reasons.js';
 /**
  * Allows the extension of an index whose constituents may change between reviews only while none changes: new
  * constituents are ranked and weighted on the whole market.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function assertNoMemberChange(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,

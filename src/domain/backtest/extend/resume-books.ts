@@ -63,7 +63,7 @@ export function resumeBook(
 /**
  * Returns the rebalances of the run on the new sessions: the index's rebalances, or the strategy's if it has a separate
  * schedule or optimises the weights.
- * @throws CannotResume if one is priced from a session that has been simulated
+ * @throws CannotResumeError if one is priced from a session that has been simulated
  */
 export function findLaterRebalances(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,

@@ -40,7 +40,7 @@ interface ResumedOverlay {
 
 /**
  * Resumes an index, or an overlay with its underlying indices, over the new sessions.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function resumeIndexOrOverlay(
   marketView: MarketView,
@@ -79,7 +79,7 @@ export function resumeIndexOrOverlay(
 
 /**
  * Returns the new sessions of an underlying index up to the last session of the overlay.
- * @throws CannotResume if the market is known from a later session than the last simulated one
+ * @throws CannotResumeError if the market is known from a later session than the last simulated one
  */
 function computeUnderlyingSpan(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
@@ -101,7 +101,7 @@ interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'fin
 
 /**
  * Computes the overlay's book over the new sessions from its path over all sessions.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;

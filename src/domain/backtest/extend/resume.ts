@@ -13,7 +13,7 @@ import type { StoredBook } from '../../books/resumed-book.js';
 /**
  * Simulates the sessions after a stored run. If the market is unchanged up to the checkpoint, the result is
  * bit-identical to a full run.
- * @throws CannotResume
+ * @throws CannotResumeError
  * @throws Refusal as a full run would
  * @cost O(N) and a pass over the new sessions; a rebalance on a new session adds its decision and a pass over its
  *   look-back

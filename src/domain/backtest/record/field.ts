@@ -67,7 +67,7 @@ export interface Field<T, W, A> {
   read(packed: unknown, from: ArraySource): T;
   /**
    * Returns the packed value of the whole run, computed from stored and added parts.
-   * @throws CannotResume
+   * @throws CannotResumeError
    */
   extend(packed: unknown, added: A, into: RecordExtension): unknown;
   /**

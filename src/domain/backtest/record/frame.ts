@@ -112,7 +112,7 @@ interface ExtendArrays {
 
 /**
  * Returns the places of a book's most recent weights, including the new sessions.
- * @throws CannotResume if a full run would refer to the weights of the portfolio instead
+ * @throws CannotResumeError if a full run would refer to the weights of the portfolio instead
  */
 function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, into: RecordExtension): FrameLocations {
   const { book, before } = added;

@@ -74,7 +74,7 @@ export function startStep(screen: Screen, name: string, now: () => number = () =
       draw(
         [
           `[${'='.repeat(filledCells)}${' '.repeat(BAR_CELLS - filledCells)}]`,
-          `${formatPercentage(fraction).padStart(3)} %`,
+          `${formatPercentage(fraction).padStart(3)}%`,
           ...(paceText === '' ? [] : [paceText]),
           message,
         ].join('  '),

@@ -4,7 +4,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, awaitJobEnd } from '../job-end.js';
@@ -41,9 +41,9 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
         const run = await findRun(documents, indexId);
         if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
         return { ...createResult(run, day().date, 'It was run'), job_id: jobId };
-      } catch (thrown) {
-        const isBusy = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING';
-        if (!isBusy || attempt === ATTEMPTS_MAX) throw thrown;
+      } catch (failure) {
+        const isBusy = failure instanceof Refusal && failure.code === 'JOB_RUNNING';
+        if (!isBusy || attempt === ATTEMPTS_MAX) throw failure;
         await awaitJobEnd(jobs, `backtest:${indexId}`, signal);
       }
     }
@@ -65,7 +65,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
 }
 
 function createResult(run: RunDocument, date: string, outcome: string): ItemResult {
-  const detail = { run_id: runIdOf(run), end: run.end };
+  const detail = { run_id: computeRunId(run), end: run.end };
   if (run.end < date)
     return {
       state: 'blocked',

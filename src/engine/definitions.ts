@@ -37,18 +37,18 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     if (document?.plugins === undefined) return { document, findings };
     const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
     if (wrong.length > 0) return { document: undefined, findings: sortFindings([...findings, ...wrong]) };
-    const reported = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-    const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf: findIndex });
+    const reportedTexts = new Set(findings.map(({ path, message }) => `${path} ${message}`));
+    const marketFindings = checkOnMarket(filled, market, { severity: 'warning', indexOf: findIndex });
     return {
       document: filled,
       findings: sortFindings([
         ...findings,
-        ...lacking.filter(({ path, message }) => !reported.has(`${path} ${message}`)),
+        ...marketFindings.filter(({ path, message }) => !reportedTexts.has(`${path} ${message}`)),
       ]),
     };
   }
 
-  function require(indexId: string): IndexDocument {
+  function requireIndex(indexId: string): IndexDocument {
     const document = documents.get(indexId);
     if (document !== undefined) return document;
     throw new Refusal('INDEX_NOT_FOUND', `No index is defined under ${indexId}.`, { index_id: indexId });
@@ -56,19 +56,19 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
 
   function findReached(indexId: string): BacktestPlan['documents'] {
     const documentById = new Map<string, IndexDocument>();
-    const reach = (id: string): void => {
+    const addReached = (id: string): void => {
       if (documentById.has(id)) return;
-      const document = require(id);
+      const document = requireIndex(id);
       documentById.set(id, document);
-      listReferences(document).forEach(reach);
+      listReferences(document).forEach(addReached);
     };
-    reach(indexId);
+    addReached(indexId);
     return Object.fromEntries(documentById);
   }
 
   return {
     checked: checkBody,
-    require,
+    require: requireIndex,
     reached: findReached,
     define(body: object) {
       const { document, findings } = checkBody(body);
@@ -94,10 +94,10 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     },
     /** Returns the calendar, currency and treatment of an index; a derived index has the treatment of its source. */
     termsOf(indexId: string) {
-      const { calendar, currency } = require(indexId);
-      let document = require(indexId);
+      const { calendar, currency } = requireIndex(indexId);
+      let document = requireIndex(indexId);
       // an index without rules names a source
-      while (document.pipeline === null) document = require(listReferences(document)[0]!);
+      while (document.pipeline === null) document = requireIndex(listReferences(document)[0]!);
       return { calendar, currency, treatment: document.pipeline.treatment };
     },
   };

@@ -6,7 +6,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFileFull } from '#domain/backtest/extend/extend-columns.js';
-import { type FullRunReason, CannotResume } from '#domain/documents/full-run-reasons.js';
+import { type FullRunReason, CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -37,7 +37,7 @@ const runMemory = createRunMemory();
  * are rendered on each read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
-  const { files, ...run } = await runOnEngine((engine) => runOn(engine, input, control));
+  const { files, ...run } = await runOnEngine((engine) => computeRun(engine, input, control));
   control.report(0.95);
   const writtenFiles = await writeRunFiles(input, files);
   runMemory.giveBack();
@@ -60,13 +60,13 @@ type ComputedBacktest = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'check
   readonly files: ComputedFiles;
 };
 
-function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): ComputedBacktest {
+function computeRun(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): ComputedBacktest {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string') return computeWholeRun(engine, input, control, stored);
   try {
     return computeExtendedRun(engine, { ...input, stored }, control);
   } catch (thrown) {
-    if (thrown instanceof CannotResume) return computeWholeRun(engine, input, control, thrown.reason);
+    if (thrown instanceof CannotResumeError) return computeWholeRun(engine, input, control, thrown.reason);
     throw thrown;
   }
 }

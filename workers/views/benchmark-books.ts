@@ -1,6 +1,6 @@
 import { listClosures } from '#domain/calendars/closures.js';
 import type { Book } from '#domain/books/book.js';
-import { findInForce } from '#domain/books/compositions.js';
+import { findCompositionInForce } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { simulateIndexBook } from '#domain/books/index-run.js';
@@ -28,7 +28,7 @@ const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
 /** Books up to the last session of their market, least recently used first; they are released with the market. */
-const booksFor = new WeakMap<MarketData, Map<string, Book>>();
+const booksByMarket = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
  * Runs an index from its definition to a book that reaches a day. Later data does not change earlier days, so one book
@@ -40,8 +40,8 @@ export function runBenchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
   const books = getBooks(market);
   const key = JSON.stringify([input.indexId, input.documents, input.models]);
-  const cached = books.get(key);
-  const book = cached ?? findWholeBook(engine, { ...input, market }) ?? runBookUntil(engine, { ...input, market });
+  const cachedBook = books.get(key);
+  const book = cachedBook ?? findWholeBook(engine, { ...input, market }) ?? runBookUntil(engine, { ...input, market });
   books.delete(key);
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
@@ -91,7 +91,7 @@ function runBookUntil(engine: Engine, input: ServedInput): Book {
   });
   const compositions = composer.compositions(indexId);
   const session = findLastAtMost(compositions.sm.sessions, day);
-  if (!findInForce(compositions.list, session)) throw refuseTooEarly(input, documents[indexId]!.base_date);
+  if (!findCompositionInForce(compositions.list, session)) throw refuseTooEarly(input, documents[indexId]!.base_date);
   onPart();
   return simulateIndexBook({ compositions, to: session, tick: onPart });
 }
@@ -109,7 +109,7 @@ function requireMarket({ market }: BenchmarkInput): MarketData {
 }
 
 function getBooks(market: MarketData): Map<string, Book> {
-  const cached = booksFor.get(market) ?? new Map<string, Book>();
-  booksFor.set(market, cached);
-  return cached;
+  const cachedBook = booksByMarket.get(market) ?? new Map<string, Book>();
+  booksByMarket.set(market, cachedBook);
+  return cachedBook;
 }

@@ -5,7 +5,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith, InputOfView } from '#jobs/tasks/views.js';
-import { runLevels } from '#views/run-levels.js';
+import { readRunLevels } from '#views/run-levels.js';
 import { writeRollingRisk } from '#views/rolling-risk-view.js';
 import { openCompared } from './compared.js';
 import { assertPriced } from './holding-risk.js';
@@ -49,14 +49,14 @@ interface Levels {
 }
 
 function createIndexLevels(run: RunColumns): Levels {
-  const { days, level, index } = runLevels(run);
+  const { days, level, index } = readRunLevels(run);
   return { days, level, reference: index };
 }
 
 /** Returns the levels on the dates that the benchmark shares with the run. */
 function createBenchmarkLevels(run: RunColumns): Levels {
   if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NO_VALUES, reference: NO_VALUES };
-  const { days: all, level } = runLevels(run);
+  const { days: all, level } = readRunLevels(run);
   const days = run.i32('benchmarkDays').slice();
   const benchmarkLevel = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
   return { days, level: benchmarkLevel, reference: run.f64('benchmarkLevel').slice() };
@@ -69,13 +69,13 @@ async function readNamedLevels(
   market: MarketHandle,
 ): Promise<Levels> {
   const otherComparedBenchmark = openCompared(benchmark, openCachedMarket(market), header);
-  const dated = await runOnEngine((engine) => otherComparedBenchmark.levelsOver(engine, days));
-  const valueOn = new Map(Array.from(dated.days, (day, t) => [day, dated.values[t]!]));
-  const shared = days.filter((day) => valueOn.has(day));
+  const datedLevels = await runOnEngine((engine) => otherComparedBenchmark.levelsOver(engine, days));
+  const valueByDay = new Map(Array.from(datedLevels.days, (day, t) => [day, datedLevels.values[t]!]));
+  const commonDays = days.filter((day) => valueByDay.has(day));
   return {
-    days: shared,
-    level: Float64Array.from(shared, (day) => level[findLastAtMost(days, day)]!),
-    reference: Float64Array.from(shared, (day) => valueOn.get(day)!),
+    days: commonDays,
+    level: Float64Array.from(commonDays, (day) => level[findLastAtMost(days, day)]!),
+    reference: Float64Array.from(commonDays, (day) => valueByDay.get(day)!),
   };
 }
 

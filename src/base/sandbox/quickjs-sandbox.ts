@@ -12,7 +12,7 @@ import type { Interpreter } from './interpreter.js';
 import { provideNatives } from './native-calls.js';
 import { SandboxError, type NativeFunction, type Sandbox, type SandboxProgram } from './sandbox.js';
 import { PRELUDE } from './prelude.js';
-import { clearAfter, restore, takeSnapshot, type Snapshot } from './snapshots.js';
+import { clearAfter, restoreSnapshot, takeSnapshot, type Snapshot } from './snapshots.js';
 
 /** Limits of a program. */
 export interface SandboxLimits {
@@ -54,27 +54,27 @@ interface PreparedProgram {
 
 export function createSandbox(interpreter: Interpreter, { functions, ...limits }: SandboxTerms): Sandbox {
   const { ffi, module, memory, steps } = interpreter;
-  const ready = new Map<string, PreparedProgram>();
+  const preparedPrograms = new Map<string, PreparedProgram>();
   const keys = new WeakMap<SandboxProgram, string>();
 
   const runtime = ffi.QTS_NewRuntime();
   ffi.QTS_RuntimeSetMemoryLimit(runtime, limits.memory);
   ffi.QTS_RuntimeSetMaxStackSize(runtime, STACK_MAX);
   const context = ffi.QTS_NewContext(runtime, INTRINSICS);
-  const prelude = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
+  const prelude = evaluateScript(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
   const native = provideNatives(interpreter, context, functions);
-  const named = JSON.stringify(functions.map(({ name, lists }) => ({ name, lists })));
-  const table = evaluate(interpreter, context, { text: `(${named})`, name: 'functions.js' });
+  const functionsJson = JSON.stringify(functions.map(({ name, lists }) => ({ name, lists })));
+  const table = evaluateScript(interpreter, context, { text: `(${functionsJson})`, name: 'functions.js' });
   const prepare = callFunction(interpreter, context, prelude, [table, native]);
-  const bare = takeSnapshot(interpreter);
+  const initialSnapshot = takeSnapshot(interpreter);
 
   /** Runs a function with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
   const runBounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {
       return work();
-    } catch (thrown) {
-      if (thrown instanceof SandboxError) throw thrown;
+    } catch (error) {
+      if (error instanceof SandboxError) throw error;
       const isSpent = steps.value < 0;
       throw isSpent
         ? new SandboxError('steps', `took more than ${limit.toLocaleString('en')} steps`)
@@ -85,24 +85,24 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   function prepareProgram(program: SandboxProgram): PreparedProgram {
     const key = keys.get(program) ?? JSON.stringify(program);
     keys.set(program, key);
-    const preparedProgram = ready.get(key);
-    ready.delete(key);
-    const result = preparedProgram ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => read(program));
-    ready.set(key, result);
-    if (ready.size > PROGRAMS_MAX) ready.delete(ready.keys().next().value!);
+    const preparedProgram = preparedPrograms.get(key);
+    preparedPrograms.delete(key);
+    const result = preparedProgram ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => readProgram(program));
+    preparedPrograms.set(key, result);
+    if (preparedPrograms.size > PROGRAMS_MAX) preparedPrograms.delete(preparedPrograms.keys().next().value!);
     return result;
   }
 
-  function read({ source, parameters, inputs }: SandboxProgram): PreparedProgram {
-    restore(interpreter, bare);
-    clearAfter(interpreter, bare);
-    const terms = evaluate(interpreter, context, {
+  function readProgram({ source, parameters, inputs }: SandboxProgram): PreparedProgram {
+    restoreSnapshot(interpreter, initialSnapshot);
+    clearAfter(interpreter, initialSnapshot);
+    const terms = evaluateScript(interpreter, context, {
       text: `(${JSON.stringify([parameters, inputs])})`,
       name: 'terms.js',
     });
     // The value of the script is the function; the extra line comes after the source so that its line numbers are
     // unchanged.
-    const compute = evaluate(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
+    const compute = evaluateScript(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
     const run = callFunction(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
     if (snapshot.above.length > PROGRAM_BYTES_MAX)
@@ -118,7 +118,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
       if (cells * 8 > limits.memory)
         throw new SandboxError('memory', `receives ${cells * 8} bytes of inputs; the maximum is ${limits.memory}`);
       return runBounded(limits.steps, () => {
-        restore(interpreter, snapshot);
+        restoreSnapshot(interpreter, snapshot);
         const offset = module._malloc(Math.max(8, cells * 8));
         let from = offset / 8 + count;
         const numbers = new Float64Array(memory.buffer);
@@ -135,7 +135,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
 }
 
 /** Evaluates a script. @throws SandboxError with the exception of the script */
-function evaluate(
+function evaluateScript(
   { ffi, module, steps }: Interpreter,
   context: JSContextPointer,
   { text, name }: { readonly text: string; readonly name: string },
@@ -162,8 +162,8 @@ function callFunction(
 ): JSValuePointer {
   const list = module._malloc(values.length * 4);
   module.HEAPU8.set(new Uint8Array(Int32Array.from(values).buffer), list);
-  const nothing = ffi.QTS_GetUndefined();
-  const result = ffi.QTS_Call(context, target, nothing, values.length, list as JSValueConstPointerPointer);
+  const undefinedValue = ffi.QTS_GetUndefined();
+  const result = ffi.QTS_Call(context, target, undefinedValue, values.length, list as JSValueConstPointerPointer);
   return removeException({ ffi, module, steps }, context, result);
 }
 
@@ -174,10 +174,10 @@ function removeException(
   context: JSContextPointer,
   value: JSValuePointer,
 ): JSValuePointer {
-  const thrown = ffi.QTS_ResolveException(context, value);
-  if (thrown === 0) return value;
+  const exception = ffi.QTS_ResolveException(context, value);
+  if (exception === 0) return value;
   steps.value = MESSAGE_STEPS_MAX;
-  const text = module.UTF8ToString(ffi.QTS_Dump(context, thrown));
+  const text = module.UTF8ToString(ffi.QTS_Dump(context, exception));
   throw parseError(text);
 }
 
@@ -187,9 +187,9 @@ const TEXT_MAX = 500;
 function parseError(text: string): SandboxError {
   const { name, message, stack } = parseText(text);
   const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];
-  const place = line === undefined ? '' : ` (line ${line})`;
+  const locationText = line === undefined ? '' : ` (line ${line})`;
   const fault = name === 'InternalError' && /memory/.test(message) ? 'memory' : 'threw';
-  return new SandboxError(fault, `threw ${name}: ${message.slice(0, TEXT_MAX)}${place}`);
+  return new SandboxError(fault, `threw ${name}: ${message.slice(0, TEXT_MAX)}${locationText}`);
 }
 
 function parseText(text: string): { readonly name: string; readonly message: string; readonly stack: string } {

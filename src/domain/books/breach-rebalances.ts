@@ -7,7 +7,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
-import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { findCompositionInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideRebalanceOn } from './decide-index.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { simulateBookUntil, updateStoredBook, type WatchInput } from './watched-book.js';
@@ -30,14 +30,14 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
   const compositions: Composition[] = [];
   const findings: Finding[] = [];
   const decideAndRecord = (rebalance: DueRebalance): Composition | undefined => {
-    const decided = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known: compositions });
-    findings.push(...decided.findings);
-    const { composition } = decided;
+    const decidedRebalance = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known: compositions });
+    findings.push(...decidedRebalance.findings);
+    const { composition } = decidedRebalance;
     if (composition) addComposition(compositions, composition);
     return composition;
   };
   const state: WatchState = { rule: null, open: new Set(), calledUntil: first };
-  let stored: StoredBook | null = null;
+  let storedBook: StoredBook | null = null;
   let session = first - 1;
   let position = 0;
   while (session < last) {
@@ -54,9 +54,9 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;
-    const span: Span = { stored, at: session, to, known: compositions, decide: decideAndRecord, sm, text };
+    const span: Span = { stored: storedBook, at: session, to, known: compositions, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
-    stored = updateStoredBook(stored, book);
+    storedBook = updateStoredBook(storedBook, book);
     session = to;
   }
   return { list: compositions, findings, ...(state.called === undefined ? {} : { called: state.called }) };
@@ -163,7 +163,8 @@ function findNextBreach(book: Book, { rule, from, to, span, state }: BreachSearc
   for (let session = from; session <= to; session++) {
     const row = (session - book.from) * H;
     const begins = watch.begins(sm.sessions[session]!, weights.subarray(row, row + H));
-    if (begins && session > state.calledUntil && findInForce(span.known, session)?.session !== session) return session;
+    if (begins && session > state.calledUntil && findCompositionInForce(span.known, session)?.session !== session)
+      return session;
   }
   return null;
 }

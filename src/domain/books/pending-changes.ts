@@ -1,7 +1,7 @@
 import { listTexts } from '../documents/amended-texts.js';
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
-import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
+import { findCompositionInForce, isReview, type Composer, type Composition } from './compositions.js';
 import { applyFastExit } from './fast-changes.js';
 import { createWatch, hasMemberChanges, refillIndex, removeReviews } from './member-changes.js';
 import { simulateWatchedBook, type WatchedBooks, type MemberWatch } from './member-watch.js';
@@ -30,17 +30,17 @@ export interface PendingComposition {
 export function findPendingChange(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = indexAtClose;
   if (!hasMemberChanges(composer, indexId) || list.length === 0) return undefined;
-  const latest = list.at(-1)!;
-  if (latest.session === session)
-    return isReview(latest)
+  const latestComposition = list.at(-1)!;
+  if (latestComposition.session === session)
+    return isReview(latestComposition)
       ? undefined
-      : { effective: composer.market(indexId).sessions[session]!, composition: latest };
+      : { effective: composer.market(indexId).sessions[session]!, composition: latestComposition };
   return findAnnouncedExit(composer, indexAtClose);
 }
 
 function findAnnouncedExit(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = indexAtClose;
-  const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
+  const { amendment = 0 } = findCompositionInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
   const text = listTexts(document)[amendment]!;
   const { fast_exit: exit } = text.document.events ?? {};

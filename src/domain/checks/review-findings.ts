@@ -16,20 +16,20 @@ import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
-  const ownCheckedCadence = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
+  const mainCadence = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
-  if (!Array.isArray(reviews)) return ownCheckedCadence.findings;
-  if (!isObject(body['pipeline'])) return [...ownCheckedCadence.findings, ...reportIdleReviews(reviews)];
+  if (!Array.isArray(reviews)) return mainCadence.findings;
+  if (!isObject(body['pipeline'])) return [...mainCadence.findings, ...reportIdleReviews(reviews)];
   const rows = reviews.map((review: unknown, i) => ({ review: isObject(review) ? review : {}, path: `reviews[${i}]` }));
-  const checked = rows.map(({ review, path }) => ({
+  const checkedReviews = rows.map(({ review, path }) => ({
     review,
     path,
     cadence: checkCadence(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
   }));
   const findings = [
-    ...ownCheckedCadence.findings,
+    ...mainCadence.findings,
     ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
-    ...checked.flatMap(({ review, path, cadence }) => [
+    ...checkedReviews.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
       ...findUnknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
       ...cadence.findings,
@@ -38,15 +38,14 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
     ]),
   ];
   if (hasErrors(findings)) return findings;
-  const reviewOnCalendars = checked.flatMap(({ review, cadence: { placed: cadenceOnCalendar } }): ReviewOnCalendar[] =>
-    cadenceOnCalendar === undefined
-      ? []
-      : [{ id: String(review['id']), scope: String(review['scope']), ...cadenceOnCalendar }],
+  const reviewOnCalendars = checkedReviews.flatMap(
+    ({ review, cadence: { placed: cadenceOnCalendar } }): ReviewOnCalendar[] =>
+      cadenceOnCalendar === undefined
+        ? []
+        : [{ id: String(review['id']), scope: String(review['scope']), ...cadenceOnCalendar }],
   );
   const first =
-    ownCheckedCadence.placed === undefined
-      ? []
-      : [{ id: DEFAULT_REVIEW, scope: 'membership', ...ownCheckedCadence.placed }];
+    mainCadence.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...mainCadence.placed }];
   return [...findings, ...checkReviewCollisions([...first, ...reviewOnCalendars])];
 }
 
@@ -66,18 +65,23 @@ interface CheckedCadence {
 function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocation): CheckedCadence {
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
-  const unknown = NEW_MEMBERS.flatMap(([member, { shape }]) =>
+  const unknownFindings = NEW_MEMBERS.flatMap(([member, { shape }]) =>
     findUnknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
   );
-  if (value === undefined) return { findings: unknown };
-  const ownFindings = [...unknown, ...validateRebalance(value, path)];
+  if (value === undefined) return { findings: unknownFindings };
+  const rebalanceFindings = [...unknownFindings, ...validateRebalance(value, path)];
   const calendar = findCalendar(body, context);
   const { base_date: base } = body;
-  if (hasErrors(ownFindings) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
-    return { findings: ownFindings };
+  if (
+    hasErrors(rebalanceFindings) ||
+    calendar === undefined ||
+    typeof base !== 'string' ||
+    parseDay(base) === undefined
+  )
+    return { findings: rebalanceFindings };
   const datedRebalance = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
   return {
-    findings: [...ownFindings, ...checkDateOrder(datedRebalance), ...checkPhase(datedRebalance)],
+    findings: [...rebalanceFindings, ...checkDateOrder(datedRebalance), ...checkPhase(datedRebalance)],
     placed: datedRebalance,
   };
 }

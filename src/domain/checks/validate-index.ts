@@ -43,11 +43,11 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     texts,
     findings: ofTexts,
   } = parseDocumentExpressions(addOverlayCurrency(sentBody, context), context.market);
-  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
+  const shapeResult = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
-    ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
+    ...shapeResult.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...checkDocumentFindings(body, context),
     ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline']) : []),
     ...(isObject(body['derivation'])
@@ -63,8 +63,9 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     ...checkCalledReferences(body, context.indexOf),
     ...reportIdleDatapoints(body),
   ];
-  if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...checkOverlayTerms(shaped.value, context));
-  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accept(shaped.value);
+  if (!hasErrors(findings) && shapeResult.value !== undefined)
+    findings.push(...checkOverlayTerms(shapeResult.value, context));
+  const document = hasErrors(findings) || shapeResult.value === undefined ? undefined : addDefaults(shapeResult.value);
   if (document !== undefined) {
     findings.push(
       ...checkInheritance(document, context),
@@ -128,10 +129,11 @@ export function readIndex(body: unknown): IndexDocument | undefined {
 /** Returns a body as it would be stored, with current defaults; undefined if it does not match the schema. */
 export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
-  return data && accept(data);
+  return data && addDefaults(data);
 }
 
-const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(addDefaultUniverse(document), 'today');
+const addDefaults = (document: IndexDocument): IndexDocument =>
+  stateIndexDefaults(addDefaultUniverse(document), 'today');
 
 /**
  * Adds the default universe, all securities, to an index that selects by rules. The universe of a derived index is that
@@ -168,20 +170,20 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
     );
   }
   if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
-    const accepted = calendars.map(({ code }) => code);
+    const calendarCodes = calendars.map(({ code }) => code);
     findings.push(
       createError(
         'UNKNOWN_CALENDAR',
         'calendar',
-        `Unknown calendar ${calendar}; the accepted set is ${accepted.join(', ')}.`,
-        { accepted, ...keepSmallValue(calendar) },
+        `Unknown calendar ${calendar}; the accepted set is ${calendarCodes.join(', ')}.`,
+        { accepted: calendarCodes, ...keepSmallValue(calendar) },
       ),
     );
   }
-  const has = (field: string) => body[field] !== undefined && body[field] !== null;
-  const presentParts = ['pipeline', 'derivation', 'overlay'].filter(has);
+  const hasMember = (field: string) => body[field] !== undefined && body[field] !== null;
+  const presentParts = ['pipeline', 'derivation', 'overlay'].filter(hasMember);
   if (presentParts.length !== 1) {
-    const which =
+    const partsPhrase =
       presentParts.length === 0
         ? 'neither is present'
         : presentParts.length === 2
@@ -190,11 +192,11 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
     const kinds = presentParts.includes('overlay')
       ? 'a pipeline, a derivation or an overlay'
       : 'a pipeline or a derivation';
-    findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
+    findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${partsPhrase}.`));
   }
-  if ((body['kind'] === 'overlay') !== has('overlay'))
+  if ((body['kind'] === 'overlay') !== hasMember('overlay'))
     findings.push(
-      has('overlay')
+      hasMember('overlay')
         ? createError('REQUIRED', 'kind', 'kind must be overlay if the document has an overlay.')
         : createError('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay requires the member overlay.'),
     );

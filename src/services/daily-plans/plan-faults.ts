@@ -1,5 +1,5 @@
 import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
-import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
+import { findCheckKind } from '#domain/daily-plans/check-catalogue.js';
 import { createFileName } from '#domain/daily-plans/file-name.js';
 import { readPattern } from '#domain/daily-plans/steps/export.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
@@ -16,7 +16,7 @@ export function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly 
       return [[`steps[${k}]`, 'compare reads runs, so it must come after the run step.']];
     if (step.type !== 'checks' || k > firstRun) return [];
     return (step.checks ?? []).flatMap(({ check }, c): (readonly [string, string])[] =>
-      checkKindOf(check).needsRun
+      findCheckKind(check).needsRun
         ? [[`steps[${k}].checks[${c}]`, `${check} reads runs, so its step must come after the run step.`]]
         : [],
     );
@@ -68,7 +68,7 @@ export function listNamedDocuments({ steps }: ScheduleBody): readonly NamedDocum
 }
 
 /** Sample session: file names that differ on it differ on every session, unless their date formats differ. */
-const SAMPLE = parseValidDay('2001-12-31');
+const SAMPLE_DAY = parseValidDay('2001-12-31');
 
 interface PlannedFile {
   readonly path: string;
@@ -82,13 +82,13 @@ export function reportRepeatedNames(
   schedule: string,
   body: ScheduleBody,
 ): readonly { readonly path: string; readonly pattern: string; readonly message: string }[] {
-  const planned = new Map<string, PlannedFile>();
+  const plannedFiles = new Map<string, PlannedFile>();
   const faults = new Map<string, { path: string; pattern: string; message: string }>();
   for (const file of listPlannedFiles(body)) {
     const { path, pattern, index, table } = file;
-    const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
-    const otherPlannedFile = planned.get(name);
-    planned.set(name, otherPlannedFile ?? file);
+    const name = createFileName(pattern, { schedule, index, table, day: SAMPLE_DAY });
+    const otherPlannedFile = plannedFiles.get(name);
+    plannedFiles.set(name, otherPlannedFile ?? file);
     if (otherPlannedFile === undefined || faults.has(path)) continue;
     const neededName =
       otherPlannedFile.index !== index

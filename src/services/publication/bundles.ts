@@ -9,7 +9,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { signHash } from '#store/publication/signing.js';
 import { computeStatementHash } from '#store/publication/statement-hash.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { EarlierContentFiles } from '#jobs/tasks/files.js';
 import type { DataVersions, VersionedMarket } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -90,8 +90,8 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Ensures that the client may read each definition, because the bundle discloses the definitions. */
-  async function assertReadable(indexId: string, reached: readonly string[]): Promise<void> {
-    for (const id of reached)
+  async function assertReadable(indexId: string, indexIds: readonly string[]): Promise<void> {
+    for (const id of indexIds)
       if (id !== indexId && (await findIndex(documents, id)) === undefined)
         throw new Refusal(
           'INDEX_NOT_FOUND',
@@ -122,32 +122,32 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       });
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);
       const log = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-      const published = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);
+      const publishedKeys = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);
       const key = await signingKeys.current(by as Authorship);
-      const stated: Omit<BundleManifest, 'hash' | 'signature'> = {
+      const unsignedManifest: Omit<BundleManifest, 'hash' | 'signature'> = {
         format: 'divisor-bundle-1',
         index_id: indexId,
-        run_id: runIdOf(run),
+        run_id: computeRunId(run),
         engine: run.engine_version,
         entries: entries.length,
         head: entries.at(-1)!.hash, // a published log has at least one entry
         files: {
           ...hashes,
           'log.ndjson': computeSha256(log),
-          'keys.json': computeSha256(published),
+          'keys.json': computeSha256(publishedKeys),
         } as BundleManifest['files'], // the task wrote the other files
         securities,
         dates,
         at: timestamp(),
         key_id: key.key_id,
       };
-      const hash = computeStatementHash(stated);
-      const manifest: BundleManifest = { ...stated, hash, signature: signHash(key, hash) };
+      const hash = computeStatementHash(unsignedManifest);
+      const manifest: BundleManifest = { ...unsignedManifest, hash, signature: signHash(key, hash) };
       return archive([
         { name: MANIFEST_FILE, bytes: new TextEncoder().encode(`${JSON.stringify(manifest)}\n`) },
         ...Object.entries(files).map(([name, { bytes }]) => ({ name, bytes })),
         { name: 'log.ndjson', bytes: log },
-        { name: 'keys.json', bytes: published },
+        { name: 'keys.json', bytes: publishedKeys },
       ]);
     },
   };

@@ -1,4 +1,4 @@
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
@@ -14,7 +14,7 @@ export interface ResultReference {
 
 export const createResultReference = (run: RunDocument): ResultReference => ({
   run_id: run.run_id,
-  which_run: runIdOf(run),
+  which_run: computeRunId(run),
 });
 
 /**
@@ -29,10 +29,10 @@ export function createBacktestResults(
       const { run_id: subject, which_run: id } = reference as ResultReference; // the job of the backtest wrote the reference
       try {
         return await texts.read(await requireRun(documents, { subject, id }), 'result');
-      } catch (thrown) {
-        const isGone = thrown instanceof Refusal && DELETED_CODES.has(thrown.code);
-        if (isGone) return null;
-        throw thrown;
+      } catch (failure) {
+        const isDeleted = failure instanceof Refusal && DELETED_CODES.has(failure.code);
+        if (isDeleted) return null;
+        throw failure;
       }
     },
     stored: (artifact) => texts.stored(artifact as StoredResultFile), // the result with its inset, if it has one

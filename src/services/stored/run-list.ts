@@ -5,14 +5,14 @@ import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { listContents } from './data-history.js';
 import { assertSubject, hasSubject, createStoredRunId, readRun, requireRun } from './run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
 /** Reads the list of stored runs of a subject, other than the newest run. */
 export async function readRunList(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
-  const stored = await reader.get('run-list', subject);
-  return parseStored(stored, RunListDocument) ?? NO_RUNS;
+  const storedDocument = await reader.get('run-list', subject);
+  return parseStored(storedDocument, RunListDocument) ?? NO_RUNS;
 }
 
 /**
@@ -54,17 +54,17 @@ export async function putRunAfter(
   { after, runsKept }: { readonly after: string | null; readonly runsKept: number },
 ): Promise<boolean> {
   const subject = run.run_id;
-  const stored = await tx.get('run', subject);
-  const newest = readStored(stored, readRun);
-  if ((newest === undefined ? null : runIdOf(newest)) === after) {
+  const storedDocument = await tx.get('run', subject);
+  const newestRun = readStored(storedDocument, readRun);
+  if ((newestRun === undefined ? null : computeRunId(newestRun)) === after) {
     if (after === null && !(await hasSubject(tx, subject))) return false;
     await putRun(tx, run, runsKept);
     return true;
   }
-  if (newest === undefined) return false;
-  const before = await readRunList(tx, subject);
-  const list = { ...before, earlier: [runIdOf(run), ...before.earlier] };
-  await tx.put('kept-run', createStoredRunId(subject, runIdOf(run)), run);
+  if (newestRun === undefined) return false;
+  const previousList = await readRunList(tx, subject);
+  const list = { ...previousList, earlier: [computeRunId(run), ...previousList.earlier] };
+  await tx.put('kept-run', createStoredRunId(subject, computeRunId(run)), run);
   await retainRuns(tx, subject, { list, stays: isRetained(list, runsKept) });
   return false;
 }
@@ -72,7 +72,7 @@ export async function putRunAfter(
 /** Records that closes of a stored run were published. */
 export async function markPublished(tx: DocumentTransaction, run: RunDocument): Promise<void> {
   const list = await readRunList(tx, run.run_id);
-  const id = runIdOf(run);
+  const id = computeRunId(run);
   if (list.published.includes(id)) return;
   await tx.put('run-list', run.run_id, { ...list, published: [id, ...list.published] } satisfies RunListDocument);
 }
@@ -86,10 +86,10 @@ export async function deleteRuns(
   subject: string,
   { all = false }: { readonly all?: boolean | undefined } = {},
 ): Promise<number> {
-  const before = await readRunList(tx, subject);
-  const list = await addNewest(tx, subject, before);
+  const previousList = await readRunList(tx, subject);
+  const list = await addNewest(tx, subject, previousList);
   const hadNewest = await tx.delete('run', subject);
-  const isUnreadable = hadNewest && list === before;
+  const isUnreadable = hadNewest && list === previousList;
   const removedRuns = await retainRuns(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
   return removedRuns + Number(isUnreadable);
 }
@@ -129,9 +129,9 @@ async function* listPublishedRuns(
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
   for (const id of (await readRunList(reader, subject)).published) {
-    const documentLookup =
+    const storedDocument =
       (await reader.get('kept-run', createStoredRunId(subject, id))) ?? (await reader.get('run', subject));
-    const run = readStored(documentLookup, readRun);
+    const run = readStored(storedDocument, readRun);
     if (run !== undefined) yield run;
   }
 }
@@ -142,16 +142,16 @@ async function* listPublishedRuns(
  */
 function isRetained({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
   const isPublished = (id: string): boolean => published.includes(id);
-  const recent = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
-  return (id) => recent.has(id) || isPublished(id);
+  const recentIds = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
+  return (id) => recentIds.has(id) || isPublished(id);
 }
 
 /** Adds the latest run to the list of earlier runs. An unreadable run is not kept. */
 async function addNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
-  const stored = await tx.get('run', subject);
-  const run = readStored(stored, readRun);
+  const storedDocument = await tx.get('run', subject);
+  const run = readStored(storedDocument, readRun);
   if (run === undefined) return list;
-  const id = runIdOf(run);
+  const id = computeRunId(run);
   await tx.put('kept-run', createStoredRunId(subject, id), run);
   return { ...list, earlier: [id, ...list.earlier] };
 }

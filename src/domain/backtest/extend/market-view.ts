@@ -8,7 +8,7 @@ import { readTreatment, type IndexContext, type SimulatedIndex } from './checkpo
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import { listDueAfterUnderTexts } from '../../books/due-under-texts.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { findLastPriced } from '../compute-run.js';
 import { checkRequestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -46,9 +46,9 @@ export function createMarketView(input: ResumeRunInput): MarketView {
     isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined),
   );
   if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
-    throw new CannotResume('default_changed');
-  const marked = listMarkedMarkets(input);
-  const findSessionMarket = (id: string) => marked.get(documents[id]!.calendar)!;
+    throw new CannotResumeError('default_changed');
+  const markedMarkets = listMarkedMarkets(input);
+  const findSessionMarket = (id: string) => markedMarkets.get(documents[id]!.calendar)!;
   const main = findSessionMarket(indexId);
   const range = checkRequestedRange({
     document: documents[indexId]!,
@@ -59,13 +59,13 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   const from = main.mark!.session;
   const last = findLastAtMost(main.sessions, range.end);
   const to = last <= from ? from : findLastPriced(main, last);
-  if (to <= from) throw new CannotResume('no_new_session');
+  if (to <= from) throw new CannotResumeError('no_new_session');
   const day = main.sessions[to]!;
   const computeSpan = (id: string): Span => ({
     from: findSessionMarket(id).mark!.session,
     to: findLastAtMost(findSessionMarket(id).sessions, day),
   });
-  const resumed = new Map(
+  const resumedIndices = new Map(
     ids.map((id) => {
       const { first, list, memory } = checkpoint.recent.get(id)!;
       return [
@@ -79,31 +79,31 @@ export function createMarketView(input: ResumeRunInput): MarketView {
       ];
     }),
   );
-  const due: DueInput = { marked, resumed, day };
-  const composed = decideDue(input, due);
+  const due: DueInput = { marked: markedMarkets, resumed: resumedIndices, day };
+  const compositionsById = decideDue(input, due);
   return {
     range,
     spanOf: computeSpan,
     composing: (looks, work) => composeWithinLookBack(input, due, { looks, work }),
     contextOf(id) {
       const document = documents[id]!;
-      const outside = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
+      const outsideMergers = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
         ? composeWithinLookBack(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
         : undefined;
       return {
         document,
         treatment: applyStoreDefaults(readTreatment(documents, id, input.calendars), market),
         sm: findSessionMarket(id),
-        outside,
+        outside: outsideMergers,
       };
     },
     decided(id) {
-      const entry = composed.get(id);
+      const entry = compositionsById.get(id);
       return entry === undefined ? NO_DECISIONS : { composed: entry.list, findings: entry.findings };
     },
     reached: ids.map((id) => {
-      const { first, before, memory } = resumed.get(id)!;
-      const result = composed.get(id) ?? { list: [], memory };
+      const { first, before, memory } = resumedIndices.get(id)!;
+      const result = compositionsById.get(id) ?? { list: [], memory };
       return {
         document: documents[id]!,
         sm: findSessionMarket(id),
@@ -131,7 +131,7 @@ const NO_DECISIONS: Pick<IndexContinuation, 'composed' | 'findings'> = { compose
 
 /**
  * Returns the rebalances that are due on the new sessions.
- * @throws CannotResume if nothing traded on a due session, so that the rebalance is priced from a session that has been
+ * @throws CannotResumeError if nothing traded on a due session, so that the rebalance is priced from a session that has been
  *   simulated
  */
 function listDueRebalances(
@@ -141,6 +141,6 @@ function listDueRebalances(
 ): DueRebalance[] {
   const due =
     to === from ? [] : listDueAfterUnderTexts(document, sm, { first: Math.max(first, from), after: from, last: to });
-  if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
+  if (due.some(({ session }) => session <= from)) throw new CannotResumeError('rebalance');
   return due;
 }

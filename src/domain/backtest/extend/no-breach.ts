@@ -2,12 +2,12 @@ import { findBreachRule, createBreachWatch } from '../../compliance/breach-watch
 import type { LimitRuleName } from '../../compliance/rules.js';
 import { listTexts } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
  * Allows the extension of an index with breach-triggered rebalances only while no breach occurs, because the decision
  * after a breach needs the whole market. Checks every version of the definition.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function assertNoBreach(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
@@ -18,7 +18,7 @@ export function assertNoBreach(
     for (const { document } of listTexts(documents[id]!)) {
       const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
-      if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
+      if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResumeError('breach');
     }
   }
 }
@@ -30,11 +30,11 @@ function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName):
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: new Set() });
-  const rebalanced = new Set(composed.map(({ session }) => session));
+  const rebalanceSessions = new Set(composed.map(({ session }) => session));
   for (let position = 0; position < length; position++) {
     const row = weights.subarray(position * columns.length, (position + 1) * columns.length);
     const begins = watch.begins(sm.sessions[from + position]!, row);
-    if (position > 0 && begins && !rebalanced.has(from + position)) return true;
+    if (position > 0 && begins && !rebalanceSessions.has(from + position)) return true;
   }
   return false;
 }

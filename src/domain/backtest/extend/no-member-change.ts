@@ -3,24 +3,24 @@ import { listTexts } from '../../documents/amended-texts.js';
 import { listDueAfter } from '../../books/due-rebalances.js';
 import { readPanelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
  * Allows the extension of an index whose constituents may change between reviews only while none changes: new
  * constituents are ranked and weighted on the whole market.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function assertNoMemberChange(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
   simulated: readonly IndexContinuation[],
 ): void {
   for (const id of recent.keys()) {
-    const ofTexts = listTexts(documents[id]!).map(({ document }) => document.events);
-    const changing = ofTexts.filter(changesMembers);
-    if (changing.length === 0) continue;
+    const eventSpecs = listTexts(documents[id]!).map(({ document }) => document.events);
+    const eventsOfChanges = eventSpecs.filter(changesMembers);
+    if (eventsOfChanges.length === 0) continue;
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
-    if (index === undefined || changing.some((events) => mayChange(index, events)))
-      throw new CannotResume('member_change');
+    if (index === undefined || eventsOfChanges.some((events) => mayChange(index, events)))
+      throw new CannotResumeError('member_change');
   }
 }
 
@@ -32,8 +32,8 @@ function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
     composed.some(({ targets, columns }) => targets !== undefined && targets.columns.length > columns.length);
   if (replacement !== 'none' && hasLeft) return true;
   if (exit !== undefined) {
-    const ranked = { ...document, rebalance: exit.schedule };
-    if (listDueAfter(ranked, sm, { first: book.from, after: from, last: to }).length > 0) return true;
+    const scheduledDocument = { ...document, rebalance: exit.schedule };
+    if (listDueAfter(scheduledDocument, sm, { first: book.from, after: from, last: to }).length > 0) return true;
   }
   return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
 }

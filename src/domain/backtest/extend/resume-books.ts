@@ -11,7 +11,7 @@ import type { Book, BookInput, Targets } from '../../books/book.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { Composition } from '../../books/compositions.js';
 import { followBook } from '../../books/follow-book.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { createIndexTargets, createIndexTerms } from '../../books/index-run.js';
 import { createBookResume, type StoredBook } from '../../books/resumed-book.js';
 import { hasOwnRebalances } from '../strategy-targets.js';
@@ -63,26 +63,26 @@ export function resumeBook(
 /**
  * Returns the rebalances of the run on the new sessions: the index's rebalances, or the strategy's if it has a separate
  * schedule or optimises the weights.
- * @throws CannotResume if one is priced from a session that has been simulated
+ * @throws CannotResumeError if one is priced from a session that has been simulated
  */
-export function findRebalancesAfter(
+export function findLaterRebalances(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
   marketView: MarketView,
   index: IndexContinuation,
 ): Pick<ConstrainedRebalances, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
-  const dated = strategy?.rebalance
+  const laterRebalances = strategy?.rebalance
     ? selectLaterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
     : composed;
-  if (dated === undefined) throw new CannotResume('rebalance');
+  if (laterRebalances === undefined) throw new CannotResumeError('rebalance');
   const rows = strategy?.constraints;
-  if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
-  const marked = new Map([[document.calendar, index.sm]]);
-  const looks = dated.map((rebalance) =>
+  if (rows === undefined || laterRebalances.length === 0) return { rebalances: laterRebalances, findings: [], memory };
+  const markedMarkets = new Map([[document.calendar, index.sm]]);
+  const looks = laterRebalances.map((rebalance) =>
     computeSolveLook({
       documents,
-      marked,
+      marked: markedMarkets,
       document: createConstrainedDocument(document, rows),
       decision: rebalance.decision,
       parents: [rebalance],
@@ -91,7 +91,15 @@ export function findRebalancesAfter(
   );
   const reportFraction = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
   return marketView.composing(looks, (composer) =>
-    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick: reportFraction }),
+    constrainRebalances({
+      document,
+      rows,
+      rebalances: laterRebalances,
+      composer,
+      engine,
+      memory,
+      tick: reportFraction,
+    }),
   );
 }
 
@@ -125,7 +133,7 @@ export function resumePortfolio(
           ...(counts === undefined ? {} : { counts }),
           weights: weights.map((weight) => exposure * weight),
         }));
-  const following: BookInput = {
+  const bookInput: BookInput = {
     title: 'The portfolio',
     sm,
     treatment,
@@ -140,8 +148,8 @@ export function resumePortfolio(
     fills: 'priceable',
     ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
   };
-  if ('end' in portfolio) return simulateBook({ ...following, resume: createBookResume(portfolio, from) });
-  const followed = followBook(following, book, portfolio);
-  if (!followed) throw new CannotResume('holdings_diverged');
-  return followed;
+  if ('end' in portfolio) return simulateBook({ ...bookInput, resume: createBookResume(portfolio, from) });
+  const followedBook = followBook(bookInput, book, portfolio);
+  if (!followedBook) throw new CannotResumeError('holdings_diverged');
+  return followedBook;
 }

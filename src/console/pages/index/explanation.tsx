@@ -204,7 +204,7 @@ function Weighing({ explained: { weighting, capping, decision_date: decided }, c
   if (weighting === null) return null;
   return (
     <section>
-      <h3>Weight decided on {decided}</h3>
+      <h3>Weighting on {decided}</h3>
       <p>
         {weighting.type}: <code>{weighting.formula}</code>
       </p>

@@ -61,10 +61,12 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
       process.stdout.write(await formatResult(client, query));
       return EXIT.done;
     }
-    const as = format ?? 'csv';
-    if (out === undefined && process.stdout.isTTY && (as === 'arrow' || as === 'parquet'))
-      throw new UsageError(`${as} is not a text format for a terminal: write a file with --out`);
-    const { headers, bytes } = await client.stream('runSql', EXPORT_FORMATS[as].media, { body: { query, format: as } });
+    const resultFormat = format ?? 'csv';
+    if (out === undefined && process.stdout.isTTY && (resultFormat === 'arrow' || resultFormat === 'parquet'))
+      throw new UsageError(`${resultFormat} is not a text format for a terminal: write a file with --out`);
+    const { headers, bytes } = await client.stream('runSql', EXPORT_FORMATS[resultFormat].media, {
+      body: { query, format: resultFormat },
+    });
     if (headers.get('x-truncated') === 'true')
       process.stderr.write(`divisor: the result is truncated after ${headers.get('x-rows')} rows.\n`);
     if (out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
@@ -74,13 +76,13 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Returns the result format that the extension of a file names. @throws UsageError if the extension names no result format */
-function detectFormat(out: string): SqlFormat {
-  const extension = extname(out).slice(1).toLowerCase();
+function detectFormat(outPath: string): SqlFormat {
+  const extension = extname(outPath).slice(1).toLowerCase();
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
   if (format !== undefined) return format;
   const endings = SQL_FORMATS.map((name) => EXPORT_FORMATS[name].extension);
   const suggestion = suggestName(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
-  throw new UsageError(`the extension of ${out} is not a known result format.${suggestion}`);
+  throw new UsageError(`the extension of ${outPath} is not a known result format.${suggestion}`);
 }
 
 /** Maximum number of rows in a table on a terminal; a file gets all. */
@@ -95,9 +97,10 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
       return columns[column]!.type === 'number' || columns[column]!.type === 'count' ? alignRight(text) : text;
     }),
   );
-  const more = rows > LISTED_ROWS_MAX ? `, of which the first ${LISTED_ROWS_MAX} are shown; --out FILE writes all` : '';
-  const cut = truncated ? ', truncated at the limit' : '';
-  return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
+  const omissionNote =
+    rows > LISTED_ROWS_MAX ? `, of which the first ${LISTED_ROWS_MAX} are shown; --out FILE writes all` : '';
+  const truncationNote = truncated ? ', truncated at the limit' : '';
+  return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${omissionNote}${truncationNote}\n`;
 }
 
 /** Inputs that end the SQL shells of other databases. */

@@ -7,6 +7,7 @@ import {
   rebase,
   computeReturns,
 } from '#domain/analytics/series.js';
+import { computeBenchmarkStatistics } from '#domain/analytics/return-statistics.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -71,12 +72,12 @@ export function compareRuns(
     variant: columns.header.variant,
     currency: columns.header.currency,
   }));
-  const ofRuns = cutWindow(
-    series.reduce((shared, { days }) => intersectDays(shared, days), series[0]!.days),
+  const commonDays = cutWindow(
+    series.reduce((sharedDays, { days }) => intersectDays(sharedDays, days), series[0]!.days),
     window,
   );
   if (benchmark !== null) series.push(benchmark);
-  const days = benchmark === null ? ofRuns : intersectDays(ofRuns, benchmark.days);
+  const days = benchmark === null ? commonDays : intersectDays(commonDays, benchmark.days);
   if (days.length === 0) {
     const subject = `The ${runs.length} runs${benchmark === null ? '' : ' and the benchmark'}`;
     throw new Refusal(
@@ -89,7 +90,9 @@ export function compareRuns(
     findings: [
       ...findDifferingReturns(series, 'ids'),
       ...findDifferingCurrencies(series),
-      ...(benchmark === null || days.length === ofRuns.length ? [] : [describeCutWindow(benchmark, { ofRuns, days })]),
+      ...(benchmark === null || days.length === commonDays.length
+        ? []
+        : [describeCutWindow(benchmark, { ofRuns: commonDays, days })]),
     ],
     entries: series.map((comparedLevels) => ({
       name: comparedLevels.name ?? comparedLevels.id,
@@ -116,14 +119,14 @@ function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
 
 function describeCutWindow(
   benchmark: ComparedLevels,
-  { ofRuns, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
+  { ofRuns: commonDays, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
 ): Finding {
-  const describeSpan = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
+  const describeSpan = (spanDays: Int32Array) => `${formatDay(spanDays[0]!)} to ${formatDay(spanDays.at(-1)!)}`;
   return {
     severity: 'warning',
     code: 'WINDOW_CUT',
     path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(ofRuns)}.`,
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${commonDays.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(commonDays)}.`,
   };
 }
 
@@ -143,15 +146,15 @@ function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Arra
  * @cost O(pairs x dates)
  */
 function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
-  const scaled = entries.map(({ level }) => {
+  const scaledReturns = entries.map(({ level }) => {
     const returns = computeReturns(level);
-    const middle = computeMean(returns);
-    const centred = returns.map((value) => value - middle);
-    const length = Math.sqrt(centred.reduce((sum, value) => sum + value * value, 0));
-    return length < SPREAD_MIN ? null : centred.map((value) => value / length);
+    const meanReturn = computeMean(returns);
+    const centredReturns = returns.map((value) => value - meanReturn);
+    const length = Math.sqrt(centredReturns.reduce((sum, value) => sum + value * value, 0));
+    return length < SPREAD_MIN ? null : centredReturns.map((value) => value / length);
   });
-  return scaled.map((a, i) =>
-    scaled.map((b, j) => {
+  return scaledReturns.map((a, i) =>
+    scaledReturns.map((b, j) => {
       if (a === null || b === null) return null;
       if (i === j) return 1;
       const product = a.reduce((sum, value, t) => sum + value * b[t]!, 0);
@@ -166,13 +169,13 @@ const SPREAD_MIN = 1e-14;
 /** Returns the common days of two ascending lists. Returns the first list itself if it has no other days. */
 function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
   if (areEqual(a, b)) return a;
-  const both = new Int32Array(a.length);
+  const sharedDays = new Int32Array(a.length);
   let count = 0;
   for (let i = 0, position = 0; i < a.length; i++) {
     while (position < b.length && b[position]! < a[i]!) position++;
-    if (b[position] === a[i]) both[count++] = a[i]!;
+    if (b[position] === a[i]) sharedDays[count++] = a[i]!;
   }
-  return count === a.length ? a : both.slice(0, count);
+  return count === a.length ? a : sharedDays.slice(0, count);
 }
 
 function areEqual(a: Int32Array, b: Int32Array): boolean {
@@ -219,6 +222,9 @@ interface ComparedEntry {
   readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
+  /** Level of the benchmark; null without a benchmark, and for the benchmark itself. */
+  readonly benchmark: Float64Array | null;
+  readonly periods: number;
 }
 
 const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
@@ -232,9 +238,15 @@ const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
     writeSeriesBody(json, { name, dates, values: level }),
   ),
   total_return: createNumberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+  annualised_return: createValueMember(({ entry: { level }, metrics }) =>
+    level.length < 2 ? null : metrics.annualised_return,
+  ),
   volatility: createNumberMember(({ metrics }) => metrics.volatility),
   sharpe_ratio: createNumberMember(({ metrics }) => metrics.sharpe_ratio),
   max_drawdown: createNumberMember(({ metrics }) => metrics.max_drawdown),
+  benchmark_statistics: createValueMember(({ entry: { level }, benchmark, periods }) =>
+    benchmark === null || level.length < 3 ? null : computeBenchmarkStatistics(level, benchmark, periods),
+  ),
 });
 
 /** State of a benchmark that is not a run. */
@@ -247,6 +259,9 @@ const COMPARISON = createJsonObject<
   index_ids: createValueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: createWrittenMember((json, { days, entries, states }) => {
     const dates = encodeDays(days);
+    const periods = estimatePeriodsPerYear(days);
+    // A benchmark follows the runs and has no state.
+    const benchmark = entries[states.length]?.level ?? null;
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
@@ -254,7 +269,9 @@ const COMPARISON = createJsonObject<
         entry,
         dates,
         state: states[k] ?? NO_RUN,
-        metrics: computeBacktestMetrics(entry.level, null, estimatePeriodsPerYear(days)),
+        metrics: computeBacktestMetrics(entry.level, null, periods),
+        benchmark: entry.level === benchmark ? null : benchmark,
+        periods,
       });
     });
     json.raw(']');

@@ -36,14 +36,14 @@ export function createPerformanceView(
   { of, variant, ...window }: PerformanceQuery,
 ): PerformanceView {
   const { header } = columns;
-  const all = columns.i32('days');
-  const { from, to } = createWindowSpan(all, window);
-  const days = all.subarray(from, to + 1);
+  const allDays = columns.i32('days');
+  const { from, to } = createWindowSpan(allDays, window);
+  const days = allDays.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
-  const periods = estimatePeriodsPerYear(all);
-  const measured = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
-  const level = rebase(measured, 100);
+  const periods = estimatePeriodsPerYear(allDays);
+  const measuredValues = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
+  const level = rebase(measuredValues, 100);
   const index = rebase(readIndexOn(columns, days), 100);
   const createSeries = (name: string, values: Float64Array): SeriesPayload => ({
     index: dates,
@@ -54,8 +54,8 @@ export function createPerformanceView(
     index_id: header.run_id,
     of,
     return_variant: variant ?? header.variant,
-    requested_start: window.start ?? formatDay(all[0]!),
-    requested_end: window.end ?? formatDay(all.at(-1)!),
+    requested_start: window.start ?? formatDay(allDays[0]!),
+    requested_end: window.end ?? formatDay(allDays.at(-1)!),
     start: dates[0]!,
     end: dates.at(-1)!,
     observations: dates.length,
@@ -67,7 +67,7 @@ export function createPerformanceView(
     drawdown: createSeries('drawdown', computeDrawdown(level)),
     metrics: computeBacktestMetrics(level, isIndex ? null : index, periods),
     statistics: computeReturnStatistics(level, periods),
-    benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measured }),
+    benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measuredValues }),
     drawdowns: listDrawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
       peak: dates[peak]!,
       trough: dates[trough]!,
@@ -114,11 +114,11 @@ export function readIndexOn(columns: RunColumns, days: Int32Array, variant: Retu
 
 /** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */
 function readBenchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
-  const shared = findSharedWithBenchmark(columns, days);
-  if (shared === null) return null;
+  const sharedDates = findSharedWithBenchmark(columns, days);
+  if (sharedDates === null) return null;
   return {
-    index: Array.from(shared.days, formatDay),
-    data: [...rebase(shared.benchmark, 100)],
+    index: Array.from(sharedDates.days, formatDay),
+    data: [...rebase(sharedDates.benchmark, 100)],
     name: 'benchmark_level',
   };
 }
@@ -131,10 +131,12 @@ interface SharedDates {
 /** Returns the dates of a window on which the benchmark has a level; null if there are none. */
 function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
-  const shared = columns.i32('benchmarkDays');
-  const from = findLastAtMost(shared, days[0]! - 1) + 1;
-  const to = findLastAtMost(shared, days.at(-1)!) + 1;
-  return from >= to ? null : { days: shared.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
+  const sharedDays = columns.i32('benchmarkDays');
+  const from = findLastAtMost(sharedDays, days[0]! - 1) + 1;
+  const to = findLastAtMost(sharedDays, days.at(-1)!) + 1;
+  return from >= to
+    ? null
+    : { days: sharedDays.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
 }
 
 /**
@@ -145,11 +147,11 @@ function computeBenchmarkFigures(
   columns: RunColumns,
   { days, level }: { readonly days: Int32Array; readonly level: Float64Array },
 ): PerformanceView['benchmark_statistics'] {
-  const shared = findSharedWithBenchmark(columns, days);
-  if (shared === null || shared.days.length < 3) return null;
+  const sharedDates = findSharedWithBenchmark(columns, days);
+  if (sharedDates === null || sharedDates.days.length < 3) return null;
   return computeBenchmarkStatistics(
-    Float64Array.from(shared.days, (day) => level[findLastAtMost(days, day)]!),
-    shared.benchmark,
-    estimatePeriodsPerYear(shared.days),
+    Float64Array.from(sharedDates.days, (day) => level[findLastAtMost(days, day)]!),
+    sharedDates.benchmark,
+    estimatePeriodsPerYear(sharedDates.days),
   );
 }

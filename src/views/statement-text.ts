@@ -31,7 +31,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
     ],
     ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
     ['Review', [`Constituents are reviewed ${review.frequency}. Next effective dates: ${list(review.upcoming)}.`]],
-    ['Changes of the methodology', changeLines(statement)],
+    ['Changes of the methodology', listChangeLines(statement)],
     [
       'Published closes',
       publication === null
@@ -45,7 +45,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       'Errors',
       statement.errors.length === 0
         ? ['None.']
-        : statement.errors.map(({ at: on, notice }) => `- ${on.slice(0, 10)}: ${notice}`),
+        : statement.errors.map(({ at: errorTime, notice }) => `- ${errorTime.slice(0, 10)}: ${notice}`),
     ],
     ...procedures.map(
       ({ name: title, version: number, text }) => [`Procedure: ${title} (version ${number})`, [text]] as const,
@@ -69,7 +69,7 @@ function formatJudgement({
   const reasonText = `${reason ?? 'No reason was given.'}${formatAgreement(agreement)}`;
   if (action !== 'waive') return `${action}. ${reasonText}`;
   const subject = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
-  const messages = findings.map(({ index_id: on, message }) => `${on}: ${message}`);
+  const messages = findings.map(({ index_id: indexId, message }) => `${indexId}: ${message}`);
   return [`accepted ${check} of ${subject}.`, ...messages, reasonText].join(' ');
 }
 
@@ -79,7 +79,7 @@ const formatAgreement = ({
 }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
   id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
 
-function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
+function listChangeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
   return [
     ...amendments.map(({ effective_from: from, announced, reason }) =>
       `- Amendment effective from ${from}${announced === undefined ? '' : `, announced on ${announced}`}. ${reason ?? ''}`.trimEnd(),

@@ -5,10 +5,10 @@ import { createDeliveries, type Deliveries } from '#services/operations/deliveri
 import { createPost, createSend, type SignedPostSender } from '#services/operations/send-callback.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Settings } from '../settings.js';
-import { buildVersion } from '../version.js';
+import { getBuildVersion } from '../version.js';
 
 /** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
-export interface Messages {
+export interface CallbackDeliveries {
   readonly deliveries: Deliveries;
   readonly callbacks: { readonly destinations: CallbackDestinations; readonly post: SignedPostSender };
 }
@@ -22,10 +22,10 @@ interface DeliveriesInput {
 }
 
 /** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
-export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Messages {
+export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): CallbackDeliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const post = createPost({ destinations, secrets, now, userAgent: `divisor/${buildVersion()}` });
+  const post = createPost({ destinations, secrets, now, userAgent: `divisor/${getBuildVersion()}` });
   const isShared = settings.artifacts !== undefined;
   const clock = { ...systemClock, now };
   const deliveries = createDeliveries({

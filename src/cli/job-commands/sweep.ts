@@ -6,7 +6,7 @@ import { UsageError } from '../usage-error.js';
 import { formatFigure, JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Metrics of a row in addition to the metric that ranks the variants. */
-const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
+const METRIC_COLUMNS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 const LISTED_ROWS_MAX = 20;
 
 export const sweep: JobCommand<SweepView> = {
@@ -54,14 +54,14 @@ export const sweep: JobCommand<SweepView> = {
     'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
   ],
   submit: async (client, [file = ''], flags) => ({
-    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readRequest(file, flags) }),
+    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readSweepRequest(file, flags) }),
   }),
   show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? LISTED_ROWS_MAX)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
-async function readRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
-  const sweepRequest = toRequest(file, await readJsonFile<unknown>(file));
+async function readSweepRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
+  const sweepRequest = convertToRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [
     flags.text('index'),
@@ -97,7 +97,7 @@ async function readRequest(file: string, flags: FlagValues): Promise<SweepReques
  * Distinguishes a grid or a list of variants from a request by its keys: pointers begin with a slash, fields do
  * not.
  */
-function toRequest(file: string, value: unknown): SweepRequest {
+function convertToRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
   if (typeof value !== 'object' || value === null)
     throw new UsageError(`${file} must contain a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
@@ -108,7 +108,7 @@ function toRequest(file: string, value: unknown): SweepRequest {
 
 function formatRanking({ rows, rank_by }: SweepView, rowsMax: number): string {
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
+  const metrics = [rank_by, ...METRIC_COLUMNS.filter((name) => name !== rank_by)];
   const header = [
     alignRight('rank'),
     ...shortenPointers(pointers),
@@ -143,9 +143,9 @@ const formatText = (value: unknown): string => (typeof value === 'string' ? valu
 /** Returns the last segment of each pointer, or as many segments as make them unique. */
 function shortenPointers(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
-    const words = pointer.split('/');
-    for (let count = 1; count < words.length; count++) {
-      const name = words.slice(-count).join('/');
+    const pathSegments = pointer.split('/');
+    for (let count = 1; count < pathSegments.length; count++) {
+      const name = pathSegments.slice(-count).join('/');
       if (pointers.every((other) => other === pointer || !other.endsWith(`/${name}`))) return name;
     }
     return pointer;

@@ -12,7 +12,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { StoredModel, StoredModels } from '../risk/stored-model.js';
 import type { Decider } from './decider.js';
 import { openMarketOn } from './open-market-on.js';
-import { computeCompositions, composeOn } from './compose.js';
+import { computeCompositions, composeOnMarket } from './compose.js';
 import { composeOverlay } from './overlay-compositions.js';
 import { createSeats, type DatedMarkets } from './decision-seats.js';
 import type { OutsideMergers } from './merger-key.js';
@@ -25,7 +25,7 @@ import {
   type ResumedIndex,
   type DeciderFactory,
   restoreDataDate,
-  findInForce,
+  findCompositionInForce,
 } from './compositions.js';
 
 export interface ComposerInput {
@@ -120,7 +120,9 @@ export function createComposer({
     },
     inForce(indexId, session) {
       const { list } = composer.compositions(indexId);
-      return findInForce(list, session) ?? findInForce(resumed?.get(indexId)?.before ?? [], session);
+      return (
+        findCompositionInForce(list, session) ?? findCompositionInForce(resumed?.get(indexId)?.before ?? [], session)
+      );
     },
     decidedOn(indexId, session) {
       const { list } = composer.compositions(indexId);
@@ -143,7 +145,7 @@ export function createComposer({
     const resumedIndex = resumed?.get(indexId);
     return resumedIndex === undefined
       ? computeCompositions(composer, { indexId, until, tick })
-      : composeOn(composer, { indexId, known: resumedIndex, tick });
+      : composeOnMarket(composer, { indexId, known: resumedIndex, tick });
   };
   return composer;
 }

@@ -35,7 +35,7 @@ interface StrategySpan extends Span {
 function createStrategyBook(book: Book, span: StrategySpan): Book {
   const { plan, from, level, resumed } = span;
   const path = computeStrategyPath(book, span);
-  const ownBook = createPathBook({
+  const pathBook = createPathBook({
     path,
     beneath: [book],
     shares: {},
@@ -47,8 +47,8 @@ function createStrategyBook(book: Book, span: StrategySpan): Book {
     indexId: plan.runId,
     ...(resumed ? { resumed: { ...resumed, hasCurrencyPart: false } } : {}),
   });
-  const value = ownBook.value.at(-1)!;
-  return { ...ownBook, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
+  const value = pathBook.value.at(-1)!;
+  return { ...pathBook, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
 }
 
 /**
@@ -168,10 +168,14 @@ interface ResumedSpan {
 export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;
-  const heldFor = from - first;
+  const sessionsHeld = from - first;
   const { value: level, exposure, orders = [] } = stored;
   if (exposure !== undefined) {
-    const resumedOverlay = { exposure, heldFor, orders: orders.map((order) => moveOrder(order, -heldFor)) };
+    const resumedOverlay = {
+      exposure,
+      heldFor: sessionsHeld,
+      orders: orders.map((order) => moveOrder(order, -sessionsHeld)),
+    };
     return createStrategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed: resumedOverlay });
   }
   const { initial_capital: capital } = plan.request;
@@ -189,7 +193,7 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
       fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
     })),
     unfilled: book.unfilled
-      .filter(({ at }) => at >= -heldFor)
+      .filter(({ at }) => at >= -sessionsHeld)
       .map((order) => ({ ...order, notional: (order.notional * capital) / levelAtStart })),
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
   };

@@ -36,7 +36,7 @@ export function expandCalendar({ file, families, feasts }: ExpansionSources): Ex
   const closedDays = listObservedDays(listHolidays(closures, coverage, feasts), isBusinessDay);
   const openDays = new Set(file.open.flatMap((rule) => listDates(rule.dates)));
   const isSession = (day: Day) => openDays.has(day) || (isBusinessDay(day) && !closedDays.has(day));
-  const { sessions, bits } = collect(coverage, isSession);
+  const { sessions, bits } = collectDays(coverage, isSession);
   const shortSessions = [...families.flatMap((family) => family.early), ...file.early];
   const earlyCloses = listEarlyCloses(shortSessions, coverage, feasts, isSession);
   const findUsualHours = createHoursLookup(file.hours);
@@ -92,11 +92,11 @@ interface Recurrence {
 function listRuleDays({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
   const applies = createYearTest(years);
-  const excepted = except === undefined ? () => false : createYearTest(except);
+  const isExcepted = except === undefined ? () => false : createYearTest(except);
   const mask = only === undefined ? 0b1111111 : parseWeekdayMask(only);
   const days: Day[] = [];
   for (let year = toCivilDate(coverage.from).year - 1; year <= toCivilDate(coverage.to).year + 1; year++) {
-    if (!applies(year) || excepted(year)) continue;
+    if (!applies(year) || isExcepted(year)) continue;
     for (const rule of rules) {
       for (const day of rule(year)) if ((mask >>> toWeekday(day)) & 1) days.push(day);
     }
@@ -113,7 +113,7 @@ function createYearTest(text: string | undefined): (year: number) => boolean {
   return (year) => spans.some(({ first, last }) => first <= year && year <= last);
 }
 
-function collect(
+function collectDays(
   { from, to }: CalendarCoverage,
   isSession: (day: Day) => boolean,
 ): Pick<Expansion, 'sessions' | 'bits'> {

@@ -108,11 +108,13 @@ function describeMarketValue(document: IndexDocument): string[] {
 /** Describes the numbers of decimals of an index. */
 function describeDecimals({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
   const { level, weights, shares, divisor } = rounding;
-  const published = describeRounding([level, 'levels'], [weights, 'weights']);
-  const computed = describeRounding([shares, 'index shares'], [divisor, 'the divisor']);
+  const publishedRounding = describeRounding([level, 'levels'], [weights, 'weights']);
+  const computedRounding = describeRounding([shares, 'index shares'], [divisor, 'the divisor']);
   return [
-    ...(published === '' ? [] : [`Published values are rounded half away from zero: ${published}.`]),
-    ...(computed === '' ? [] : [`Values of the calculation are rounded half away from zero: ${computed}.`]),
+    ...(publishedRounding === '' ? [] : [`Published values are rounded half away from zero: ${publishedRounding}.`]),
+    ...(computedRounding === ''
+      ? []
+      : [`Values of the calculation are rounded half away from zero: ${computedRounding}.`]),
   ];
 }
 
@@ -165,7 +167,7 @@ function describeUniverse(universe: UniverseSpec | undefined): string {
 }
 
 function formatUniverse(universe: UniverseSpec | undefined): string {
-  const parts = (universe?.of ?? []).map((part) =>
+  const partTexts = (universe?.of ?? []).map((part) =>
     part.kind === 'index' ? `the constituents of the index ${part.id} as last decided` : formatUniverse(part),
   );
   switch (universe?.kind ?? 'all') {
@@ -180,11 +182,11 @@ function formatUniverse(universe: UniverseSpec | undefined): string {
     case 'index':
       return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
     case 'union':
-      return `the securities in any of (${parts.join('; ')})`;
+      return `the securities in any of (${partTexts.join('; ')})`;
     case 'intersection':
-      return `the securities in all of (${parts.join('; ')})`;
+      return `the securities in all of (${partTexts.join('; ')})`;
     case 'difference':
-      return `the securities in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
+      return `the securities in (${partTexts[0]}) and in none of (${partTexts.slice(1).join('; ')})`;
   }
 }
 
@@ -290,6 +292,8 @@ function formatPath({ base, yearly, times, from }: BoundPath): string {
 }
 
 function formatParameters(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${formatParameter(value)}`);
-  return named.length === 0 ? 'its defaults' : named.join(', ');
+  const parameterTexts = Object.entries(params).map(
+    ([name, value]) => `${name.replaceAll('_', ' ')} ${formatParameter(value)}`,
+  );
+  return parameterTexts.length === 0 ? 'its defaults' : parameterTexts.join(', ');
 }

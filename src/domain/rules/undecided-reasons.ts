@@ -18,15 +18,24 @@ export function refuseNothingSurvives(
   if (last.ruleId === null)
     return createUndecided('empty', 'universe', ['The universe contains no security with a price.']);
   const position = last.position - 1;
-  const lacking = { cross, columns: verdicts[position]!.scope.columns, reads: pipeline.rules[position]!.rule.reads };
-  const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
-  return createUndecided('empty', `pipeline.selection[${position}]`, describeMissing(where, lacking), last.ruleId);
+  const missingInput = {
+    cross,
+    columns: verdicts[position]!.scope.columns,
+    reads: pipeline.rules[position]!.rule.reads,
+  };
+  const summary = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
+  return createUndecided(
+    'empty',
+    `pipeline.selection[${position}]`,
+    describeMissing(summary, missingInput),
+    last.ruleId,
+  );
 }
 
 export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOutcome): FailedDecision {
-  const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
-  const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
-  return createUndecided('refused', 'pipeline.weighting', describeMissing(where, lacking));
+  const summary = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
+  const missingInput = { cross, columns: survivors, reads: pipeline.weighting.reads };
+  return createUndecided('refused', 'pipeline.weighting', describeMissing(summary, missingInput));
 }
 
 /**
@@ -59,11 +68,13 @@ interface MissingInput {
 function describeMissing(what: string, { cross, columns, reads }: MissingInput): readonly [string, (() => string)?] {
   const isMissing = ({ field, as, money }: FieldUse) =>
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
-  const missing = reads.find(isMissing);
-  if (missing === undefined) return [`${what}.`];
-  const text = describeExpression(missing.field);
+  const missingField = reads.find(isMissing);
+  if (missingField === undefined) return [`${what}.`];
+  const text = describeExpression(missingField.field);
   const describeKnown = () => {
-    const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
+    const days = Array.from(columns, (column) => cross.read(missingField.field, column).knownFrom ?? '').filter(
+      Boolean,
+    );
     return days.length === 0
       ? ''
       : ` It can be known from ${days.toSorted()[0]!} on, because their price bars begin too late.`;

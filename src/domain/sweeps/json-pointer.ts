@@ -22,7 +22,7 @@ export interface UnreachablePointer {
  * element to a list (by its index or `-`).
  * @returns the part of the pointer that does not exist; undefined if the value was set
  */
-export function setAt(target: unknown, pointer: Pointer, value: unknown): UnreachablePointer | undefined {
+export function setMember(target: unknown, pointer: Pointer, value: unknown): UnreachablePointer | undefined {
   let holder = target;
   for (let depth = 0; depth < pointer.length - 1; depth++) {
     holder = readMember(holder, pointer[depth]!);
@@ -31,9 +31,9 @@ export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreac
   const last = pointer.at(-1);
   if (last === undefined) return { at: '' };
   if (Array.isArray(holder)) {
-    const place = last === '-' ? holder.length : parsePosition(last);
-    if (place === undefined || place > holder.length) return { at: formatPointer(pointer) };
-    holder[place] = value;
+    const position = last === '-' ? holder.length : parsePosition(last);
+    if (position === undefined || position > holder.length) return { at: formatPointer(pointer) };
+    holder[position] = value;
     return undefined;
   }
   if (last === '__proto__') return { at: formatPointer(pointer) };

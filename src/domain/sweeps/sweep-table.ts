@@ -94,8 +94,8 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
   const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
   const sign = findPreference(rankBy);
   const getValue = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
-  const ranked = ran.toSorted((a, b) => getValue(b.run) - getValue(a.run) || a.variant - b.variant);
-  const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
+  const sortedRuns = ran.toSorted((a, b) => getValue(b.run) - getValue(a.run) || a.variant - b.variant);
+  const rows: SweepRow[] = sortedRuns.map(({ variant, run, sample }, i) => ({
     rank: i + 1,
     variant,
     run,
@@ -103,7 +103,7 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
     deflatedSharpe: computeProbabilisticSharpe(sample, threshold),
   }));
   for (const { variant, error } of refused) rows.push({ rank: null, variant, run: null, error, deflatedSharpe: null });
-  const first = ranked[0];
+  const first = sortedRuns[0];
   return {
     rows,
     selection:
@@ -132,13 +132,13 @@ interface RankedRun {
 
 /** Summarises each outcome, in the order of the variants. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
-  const ran: RankedRun[] = [];
+  const rankedRuns: RankedRun[] = [];
   const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
   const keys: string[] = [];
   let days: Int32Array | undefined;
-  let visited = 0;
+  let visitedCount = 0;
   outcomes.visit((variant, outcome) => {
-    tick?.((RANKING_SHARE * visited++) / outcomes.count);
+    tick?.((RANKING_SHARE * visitedCount++) / outcomes.count);
     if (outcome.kind === 'refused') return void refusals.push({ variant, error: outcome.error });
     const { metrics, totalCosts } = outcome;
     const run = {
@@ -148,13 +148,18 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
       end: outcome.days.at(-1)!,
       observations: outcome.days.length,
     };
-    ran.push({ variant, run, sample: createSharpeSample(computeReturnsOn(outcome, outcome.days)) });
+    rankedRuns.push({ variant, run, sample: createSharpeSample(computeReturnsOn(outcome, outcome.days)) });
     keys[variant] = outcomes.keyOf(outcome);
     days = days === undefined ? outcome.days : listSharedDays(days, outcome.days);
   });
-  ran.sort((a, b) => a.variant - b.variant);
+  rankedRuns.sort((a, b) => a.variant - b.variant);
   refusals.sort((a, b) => a.variant - b.variant);
-  return { ran, refused: refusals, identical: groupIdentical(ran, keys), days: days ?? new Int32Array(0) };
+  return {
+    ran: rankedRuns,
+    refused: refusals,
+    identical: groupIdentical(rankedRuns, keys),
+    days: days ?? new Int32Array(0),
+  };
 }
 
 /** Groups variants with equal keys; groups and their members are in the order of the variants. */
@@ -183,20 +188,20 @@ function computeOutOfSample(
   { outcomes, trials, days, first }: Trials,
   { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
 ): Pick<SweepTable, 'overfitting' | 'folds' | 'fan'> {
-  const observations = Math.max(0, days.length - 1);
-  const estimate = createOverfitting({ variants: trials.length, observations, partitions });
+  const observationCount = Math.max(0, days.length - 1);
+  const estimate = createOverfitting({ variants: trials.length, observations: observationCount, partitions });
   const study = folds === null || trials.length === 0 ? null : createFoldStudy({ trials: trials.length, days, folds });
-  const trialOf = new Map(trials.map((variant, trial) => [variant, trial]));
-  const collector = first === null || observations === 0 ? null : createFan(trials, days, first);
-  let visited = 0;
+  const trialByVariant = new Map(trials.map((variant, trial) => [variant, trial]));
+  const collector = first === null || observationCount === 0 ? null : createFan(trials, days, first);
+  let visitedCount = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, chosenTrials: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
-      if (outcome.kind === 'run') call(trialOf.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
+      if (outcome.kind === 'run') call(trialByVariant.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
     }, chosenTrials);
   const isStudied = estimate !== undefined || study?.kind === 'study';
   visit(
     (trial, returns) => {
-      tick?.(RANKING_SHARE + ((VALUE_SHARE - RANKING_SHARE) * visited++) / trials.length);
+      tick?.(RANKING_SHARE + ((VALUE_SHARE - RANKING_SHARE) * visitedCount++) / trials.length);
       const variant = trials[trial]!;
       if (collector?.wanted.has(variant)) collector.add(variant, returns);
       estimate?.add(trial, returns);

@@ -16,7 +16,7 @@ export interface OuterRequest {
 const BASE = 'http://localhost';
 
 /** Parts of a request that arguments fill. */
-interface Parts {
+interface RequestParts {
   path: string;
   readonly query: URLSearchParams;
   readonly headers: Record<string, string>;
@@ -29,14 +29,14 @@ interface Parts {
 export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
   const argumentNames = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
-  const parts: Parts = {
+  const parts: RequestParts = {
     path: route.path,
     query: new URLSearchParams(),
     headers: { ...outer.headers, accept: chooseMediaType(route) },
   };
   const findings = [
     ...findUnknownArguments(argumentNames, argumentValues),
-    ...parameters.flatMap((parameter) => fill(parts, parameter, argumentValues[parameter.argument]) ?? []),
+    ...parameters.flatMap((parameter) => fillRequest(parts, parameter, argumentValues[parameter.argument]) ?? []),
   ];
   if (findings.length > 0) throw refuseWithFindings('arguments', findings);
   const { path, query, headers } = parts;
@@ -51,21 +51,21 @@ export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: 
 }
 
 /** Writes an argument to its part of the request. @returns a finding for an invalid argument */
-function fill(
-  parts: Parts,
+function fillRequest(
+  parts: RequestParts,
   { argument, name, in: location, required }: ToolParameter,
   value: unknown,
 ): Finding | undefined {
   if (value === undefined || value === null) {
     return required ? createFinding('REQUIRED', argument, `${argument} is required.`) : undefined;
   }
-  const words = (Array.isArray(value) ? value : [value]) as readonly unknown[];
-  if (words.some((word) => typeof word === 'object'))
+  const argumentWords = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+  if (argumentWords.some((word) => typeof word === 'object'))
     return createFinding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
   const text = String(value);
   switch (location) {
     case 'query':
-      for (const word of words) parts.query.append(name, String(word));
+      for (const word of argumentWords) parts.query.append(name, String(word));
       return undefined;
     case 'header':
       parts.headers[name.toLowerCase()] = encodeHeader(text);
@@ -81,9 +81,9 @@ function fill(
 
 /** Returns the media type to request: text for an agent if the route offers it, else its only type. */
 function chooseMediaType(route: Tool['route']): string {
-  const offered = listMediaTypes(route);
-  if (offered.includes(JSON_TYPE)) return JSON_TYPE;
-  return offered.find((type) => type === 'text/markdown') ?? '*/*';
+  const offeredTypes = listMediaTypes(route);
+  if (offeredTypes.includes(JSON_TYPE)) return JSON_TYPE;
+  return offeredTypes.find((type) => type === 'text/markdown') ?? '*/*';
 }
 
 /** Encodes UTF-8 as the bytes of a header, on one line. */

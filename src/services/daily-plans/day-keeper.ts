@@ -19,52 +19,55 @@ export interface DayKeeper {
 }
 
 export function keepDay(
-  first: DayDocument,
+  initialDay: DayDocument,
   { days, holder }: { readonly days: Pick<StoredDays, 'save'>; readonly holder: string },
 ): DayKeeper {
-  let day = first;
-  let isDirty = false;
-  let writing: Promise<void> | undefined;
+  let day = initialDay;
+  let hasChanges = false;
+  let pendingWrite: Promise<void> | undefined;
 
   async function write(): Promise<void> {
     try {
-      while (isDirty) {
-        isDirty = false;
+      while (hasChanges) {
+        hasChanges = false;
         await days.save(day, { holder, isOver: false });
       }
     } finally {
-      writing = undefined;
+      pendingWrite = undefined;
     }
   }
 
   function change(next: (day: DayDocument) => DayDocument): Promise<void> {
     day = next(day);
-    isDirty = true;
-    writing ??= write();
-    return writing;
+    hasChanges = true;
+    pendingWrite ??= write();
+    return pendingWrite;
   }
 
-  const changeAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
+  const changeStepAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
     change((day) => ({ ...day, steps: day.steps.with(position, next(day.steps[position]!)) }));
 
   return {
     day: () => day,
     step: (position) => day.steps[position]!,
     change,
-    changeStep: (position, values) => changeAt(position, (step) => ({ ...step, ...values })),
+    changeStep: (position, values) => changeStepAt(position, (step) => ({ ...step, ...values })),
     putItem: (position, item) =>
-      changeAt(position, (step) => {
+      changeStepAt(position, (step) => {
         const itemPosition = step.items.findIndex(({ key }) => key === item.key);
         return { ...step, items: itemPosition < 0 ? [...step.items, item] : step.items.with(itemPosition, item) };
       }),
     dropItems: (position, isDropped) =>
       day.steps[position]!.items.some(isDropped)
-        ? changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
+        ? changeStepAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
         : Promise.resolve(),
     log: (position, timestamp, message) =>
-      changeAt(position, (step) => ({ ...step, log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX) })),
+      changeStepAt(position, (step) => ({
+        ...step,
+        log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX),
+      })),
     async end(next) {
-      await writing;
+      await pendingWrite;
       day = next(day);
       await days.save(day, { holder, isOver: true });
     },

@@ -1,3 +1,4 @@
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ItemState, StoredItem } from '#domain/daily-plans/day-document.js';
 import type { StepOf, StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -54,40 +55,50 @@ const INDEX_CONCURRENCY = 8;
 /**
  * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
  * the round.
+ * @returns number of indices for which the step is done
  */
 export async function performEachIndex<S>(
   context: StepContext<S>,
   perform: (indexId: string) => Promise<ItemResult>,
   indices?: readonly string[] | null,
-): Promise<void> {
+): Promise<number> {
   const selectedIndices = indices == null ? undefined : new Set(indices);
+  let count = 0;
   for (const wave of context.waves) {
     const open = wave.filter((id) => (selectedIndices === undefined || selectedIndices.has(id)) && context.isOpen(id));
     await runConcurrently(open, INDEX_CONCURRENCY, async (id) => {
-      const result = await perform(id).catch((thrown: unknown) => createBlockedResult(thrown, context.signal));
+      const result = await perform(id).catch((failure: unknown) => createBlockedResult(failure, context.signal));
       await context.put(id, id, result);
+      if (result.state === 'done') count++;
     });
   }
+  return count;
 }
 
+/** Describes a step by its number of completed indices, for example `3 indices published.` */
+export const describeIndices = (count: number, outcome: string): string =>
+  count === 0
+    ? `No index ${outcome}; the indices are held back or waiting.`
+    : `${formatCount(count, 'index', 'indices')} ${outcome}.`;
+
 /** Returns the result of an item that a refusal blocks, or that waits for an approval. @throws any other failure, and every failure after an abort */
-export function createBlockedResult(thrown: unknown, signal: AbortSignal): ItemResult {
-  if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
-  const state = thrown.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';
-  return { state, code: thrown.code, message: thrown.message, detail: thrown.detail };
+export function createBlockedResult(failure: unknown, signal: AbortSignal): ItemResult {
+  if (!(failure instanceof Refusal) || signal.aborted) throw failure;
+  const state = failure.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';
+  return { state, code: failure.code, message: failure.message, detail: failure.detail };
 }
 
 /** Runs work on every value, with limited concurrency. */
 export async function runConcurrently<T>(
   values: readonly T[],
-  most: number,
+  concurrency: number,
   work: (value: T) => Promise<void>,
 ): Promise<void> {
   const remainingValues = values.values();
   const runWorker = async (): Promise<void> => {
     for (const value of remainingValues) await work(value);
   };
-  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, runWorker));
-  const failed = workers.find((result) => result.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  const workers = await Promise.allSettled(Array.from({ length: Math.min(concurrency, values.length) }, runWorker));
+  const failedWorker = workers.find((result) => result.status === 'rejected');
+  if (failedWorker !== undefined) throw failedWorker.reason;
 }

@@ -28,9 +28,9 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
     const lastDay = until ?? timestamp().slice(0, 10);
     const end = lastDay > document.end! ? lastDay : document.end!;
-    const served = markets.served();
-    const isServed = served?.handle.datasetId === datasetId;
-    const servedMarket = isServed ? served : (await createUnchangedVersion(document, attempt)).served!;
+    const currentMarket = markets.served();
+    const isServed = currentMarket?.handle.datasetId === datasetId;
+    const servedMarket = isServed ? currentMarket : (await createUnchangedVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
       const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
@@ -61,23 +61,23 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       const next = isServed ? await prepareServedMarket(outcome.handle!, time) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
-      const preserved = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;
+      const preservedContent = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;
       if (next !== undefined) await activations.prepare(next);
       return {
         result,
         async effect(tx) {
-          const { document: stored } = await requireDataset(tx, datasetId);
+          const { document: storedDocument } = await requireDataset(tx, datasetId);
           await tx.put('store', datasetId, {
-            ...stored,
+            ...storedDocument,
             ...changes,
             ...(next === undefined ? {} : summariseServed(next)),
           });
-          if (preserved !== null) await recordCopy(tx, preserved);
+          if (preservedContent !== null) await recordCopy(tx, preservedContent);
           if (version !== null) {
             await recordDataVersion(tx, version, countRows({ rows: outcome.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);
           }
-          if (next !== undefined && stored.active) await activations.activate(tx, next);
+          if (next !== undefined && storedDocument.active) await activations.activate(tx, next);
           if (document.location !== null)
             tx.publish({ type: 'folder-replaced', store_id: datasetId, folder: document.location });
         },

@@ -34,49 +34,53 @@ const CURSOR = 'cursor';
 export function createAuditPush(dependencies: AuditPushDependencies): AuditPush {
   const { documents, send, onFailure, intervalMs = INTERVAL_MS } = dependencies;
   const closing = new AbortController();
-  let running: Promise<void> = Promise.resolve();
+  let transmission: Promise<void> = Promise.resolve();
 
   async function readCursor(): Promise<number> {
-    const stored = await documents.get('audit-push', CURSOR);
-    const seq = stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { seq?: unknown }).seq;
+    const storedDocument = await documents.get('audit-push', CURSOR);
+    const seq =
+      storedDocument === undefined || 'unreadable' in storedDocument
+        ? undefined
+        : (storedDocument.body as { seq?: unknown }).seq;
     if (typeof seq === 'number') return seq;
     const { seq: end } = await readAuditHead(documents);
-    await keep(end);
+    await writeCursor(end);
     return end;
   }
-  const keep = (seq: number) => documents.transaction(async (tx) => void (await tx.put('audit-push', CURSOR, { seq })));
+  const writeCursor = (seq: number) =>
+    documents.transaction(async (tx) => void (await tx.put('audit-push', CURSOR, { seq })));
 
-  async function pushNew(after: number): Promise<number> {
+  async function pushNewEntries(after: number): Promise<number> {
     let last = after;
     for await (const batch of readAuditBatches(documents, { after, head: await readAuditHead(documents) })) {
       await send(batch, AbortSignal.any([closing.signal, AbortSignal.timeout(SEND_MS)]));
       last = batch.at(-1)?.seq ?? last;
-      await keep(last);
+      await writeCursor(last);
     }
     return last;
   }
 
   async function run(): Promise<void> {
-    let sent: number | undefined;
+    let lastSent: number | undefined;
     let hasFailed = false;
     while (!closing.signal.aborted) {
       try {
-        sent = await pushNew(sent ?? (await readCursor()));
+        lastSent = await pushNewEntries(lastSent ?? (await readCursor()));
         hasFailed = false;
       } catch (failure) {
         if (!hasFailed && !closing.signal.aborted) onFailure(failure); // an outage is reported once
         hasFailed = true;
-        sent = undefined;
+        lastSent = undefined;
       }
       await pause(intervalMs, undefined, { signal: closing.signal, ref: false }).catch(() => {});
     }
   }
 
   return {
-    start: () => void (running = run()),
+    start: () => void (transmission = run()),
     async close() {
       closing.abort();
-      await running;
+      await transmission;
     },
   };
 }
@@ -86,10 +90,10 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
  * token for POST
  */
 export function createAuditSender(url: string, token: string | undefined): SendAudit {
-  return url.startsWith('syslog://') ? toSyslog(url) : toHttp(url, token);
+  return url.startsWith('syslog://') ? createSyslogSender(url) : createHttpSender(url, token);
 }
 
-function toHttp(url: string, token: string | undefined): SendAudit {
+function createHttpSender(url: string, token: string | undefined): SendAudit {
   const headers = { 'content-type': 'application/x-ndjson', ...(token && { authorization: `Bearer ${token}` }) };
   return async (entries, signal) => {
     const body = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
@@ -100,7 +104,7 @@ function toHttp(url: string, token: string | undefined): SendAudit {
 }
 
 /** @source RFC 5424 and RFC 6587, section 3.4.1 (octet counting) */
-function toSyslog(url: string): SendAudit {
+function createSyslogSender(url: string): SendAudit {
   const address = parseHostPort(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
   return async (entries, signal) => {
     const socket = connect({ host: address!.host, port: address!.port, signal }); // the schema of the setting has validated the address

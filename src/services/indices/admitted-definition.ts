@@ -23,14 +23,14 @@ export async function createDefinitionRequest(
   after: IndexDocument | null,
 ): Promise<ProposedChange | undefined> {
   if ((await readLogHead(reader, id)) === undefined) return undefined;
-  const stored = await reader.get('index', id);
-  const before = readStored(stored, readIndex) ?? null;
-  if (after !== null && before !== null && listChanges(before, after).length === 0) return undefined;
-  const changes = after === null ? [] : listDefinitionChanges(before, after);
+  const storedDocument = await reader.get('index', id);
+  const storedIndex = readStored(storedDocument, readIndex) ?? null;
+  if (after !== null && storedIndex !== null && listChanges(storedIndex, after).length === 0) return undefined;
+  const changes = after === null ? [] : listDefinitionChanges(storedIndex, after);
   return {
     action: 'amend',
     subject: id,
-    content: { before, after },
+    content: { before: storedIndex, after },
     summary: after === null ? `Delete ${id}.` : formatSummary(id, changes),
     facts: { kind: 'amend', index_id: id, deletes: after === null, changes },
   };
@@ -45,19 +45,21 @@ function formatSummary(id: string, changes: readonly DefinitionChange[]): string
 /** Returns the change of the whole history, if any, and the appended amendments. */
 function listDefinitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const earlierAmendments = listAmendments(before);
-  const isAppended =
+  const isAmendmentAppended =
     toCanonicalJson(listAmendments(after).slice(0, earlierAmendments.length)) === toCanonicalJson(earlierAmendments);
-  const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
-  const direct = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
+  const [was, is] = isAmendmentAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
+  const ownChange = createDefinitionChange(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
   const texts = listTexts(after);
-  const amended = (isAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map((amendment, k) => {
-    const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
-    return changeBetween(earlier.document, later.document, amendment);
-  });
-  return direct.fields.length === 0 ? amended : [direct, ...amended];
+  const amendmentChanges = (isAmendmentAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map(
+    (amendment, k) => {
+      const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
+      return createDefinitionChange(earlier.document, later.document, amendment);
+    },
+  );
+  return ownChange.fields.length === 0 ? amendmentChanges : [ownChange, ...amendmentChanges];
 }
 
-function changeBetween(
+function createDefinitionChange(
   before: object | null,
   after: IndexDocument,
   amendment: Partial<Amendment> = {},
@@ -86,12 +88,12 @@ const createField = ({ path, before, after }: Omit<ChangedField, 'field'>): Chan
 
 /** Formats a JSON pointer for people: `/pipeline/filters/0/max` becomes `Pipeline, filters, 1, max`. */
 function formatPointer(path: string): string {
-  const words = path
+  const segments = path
     .split('/')
     .slice(1)
     .map((name) => (/^\d+$/.test(name) ? String(Number(name) + 1) : name.replaceAll('_', ' ')))
     .join(', ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return segments.charAt(0).toUpperCase() + segments.slice(1);
 }
 
 const listAmendments = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];

@@ -80,7 +80,7 @@ export function createJobsService({
   const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // one listener per waiting client
 
-  async function require(jobId: string, jobs = limitJobs(system)): Promise<LocatedJob> {
+  async function requireJob(jobId: string, jobs = limitJobs(system)): Promise<LocatedJob> {
     const match = await jobs.find(jobId);
     if (match === undefined)
       throw new Refusal('JOB_NOT_FOUND', `No job is stored under the id ${jobId}.`, { job_id: jobId });
@@ -91,8 +91,8 @@ export function createJobsService({
     const { [status.kind]: source } = results;
     if (stored !== null && 'artifact' in stored) {
       const { artifact } = stored;
-      const asIs = { length: artifact.bytes, open: () => artifacts.stream(artifact) };
-      return { status, resultBytes: source?.stored === undefined ? asIs : await source.stored(artifact) };
+      const storedBytes = { length: artifact.bytes, open: () => artifacts.stream(artifact) };
+      return { status, resultBytes: source?.stored === undefined ? storedBytes : await source.stored(artifact) };
     }
     const resultReference = stored === null ? status.result : stored.reference;
     const isWritten = status.status === 'succeeded' && source !== undefined;
@@ -106,7 +106,7 @@ export function createJobsService({
     },
     async read(jobId, { waitSeconds, signal }) {
       const jobs = limitJobs(system);
-      const result = await require(jobId, jobs);
+      const result = await requireJob(jobId, jobs);
       const { status } = result.status;
       if (waitSeconds === 0 || isTerminal(status)) return readView(result);
       await awaitChange({
@@ -115,19 +115,19 @@ export function createJobsService({
         milliseconds: waitSeconds * 1000,
         signals: [signal, stopping],
       });
-      return readView(await require(jobId, jobs));
+      return readView(await requireJob(jobId, jobs));
     },
     retry: (order) => retryJobs(limitJobs(system), order),
     async cancel(jobId, authorship) {
       const jobs = limitJobs(system);
-      const { status } = await require(jobId, jobs);
+      const { status } = await requireJob(jobId, jobs);
       await jobs.cancel(jobId);
       if (!isTerminal(status.status)) await onCancelled(jobId, authorship);
-      return readView(await require(jobId, jobs));
+      return readView(await requireJob(jobId, jobs));
     },
     async follow(jobId, lastSeen, client) {
       const jobs = limitJobs(system);
-      await require(jobId, jobs);
+      await requireJob(jobId, jobs);
       return followJob(jobs, { jobId, seen: lastSeen, stopping, onEnd: admitFollower(client) });
     },
     followAll: async (seconds, client) =>
@@ -178,10 +178,10 @@ function awaitChange({ watch, isChanged, milliseconds, signals }: Wait): Promise
       for (const signal of signals) signal.removeEventListener('abort', end);
       resolve();
     };
-    const look = (): void => void isChanged().then((isNow) => isNow && end(), end);
+    const checkChange = (): void => void isChanged().then((hasChanged) => hasChanged && end(), end);
     const timer = setTimeout(end, milliseconds);
-    const unwatch = watch(look);
-    look(); // the status may have changed between the last check and the watch
+    const unwatch = watch(checkChange);
+    checkChange(); // the status may have changed between the last check and the watch
     for (const signal of signals) signal.addEventListener('abort', end);
     if (signals.some(({ aborted }) => aborted)) end();
   });

@@ -33,9 +33,9 @@ export type SignedPostSender = (post: SignedPost, signal: AbortSignal) => Promis
 /** Creates the function that sends messages about jobs. */
 export const createSend =
   (post: SignedPostSender): SendDelivery =>
-  ({ url, delivery_id: id, body, traceparent }, closing) => {
+  ({ url, delivery_id: id, body, traceparent }, closeSignal) => {
     const headers = { 'Content-Type': 'application/json', ...(traceparent !== undefined && { traceparent }) };
-    return post({ url, id, body, headers }, closing);
+    return post({ url, id, body, headers }, closeSignal);
   };
 
 /**
@@ -44,17 +44,17 @@ export const createSend =
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
 export function createPost({ destinations, secrets, now, userAgent }: SendOptions): SignedPostSender {
-  const lookUpChecked: LookupFunction = (host, options, done) => {
+  const lookUpAllowed: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
-      const allowed = addresses.filter(({ address }) => destinations.isAddressAllowed(address));
-      const [first] = allowed;
+      const allowedAddresses = addresses.filter(({ address }) => destinations.isAddressAllowed(address));
+      const [first] = allowedAddresses;
       if (first === undefined) return done(new Error('the host has no address that callbacks may go to'), '');
-      return options.all === true ? done(null, allowed) : done(null, first.address, first.family);
+      return options.all === true ? done(null, allowedAddresses) : done(null, first.address, first.family);
     });
   };
 
-  return async ({ url, id, body, headers }, closing) => {
+  return async ({ url, id, body, headers }, closeSignal) => {
     const seconds = Math.floor(now() / 1000);
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;
     try {
@@ -64,8 +64,8 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
           {
             method: 'POST',
             agent: false,
-            lookup: lookUpChecked,
-            signal: AbortSignal.any([closing, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
+            lookup: lookUpAllowed,
+            signal: AbortSignal.any([closeSignal, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
             headers: {
               ...headers,
               'Content-Length': Buffer.byteLength(body),
@@ -84,8 +84,8 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
         outgoing.end(body);
       });
       return findFailure(status);
-    } catch (thrown) {
-      return { reason: formatReason(thrown as Error), isFinal: false }; // node throws only errors
+    } catch (failure) {
+      return { reason: formatReason(failure as Error), isFinal: false }; // node throws only errors
     }
   };
 }
@@ -104,11 +104,11 @@ export function computeSignature(
     .join(' ');
 }
 
-const GONE = 410;
+const GONE_STATUS = 410;
 
 function findFailure(status: number): Failure | undefined {
   if (status >= 200 && status < 300) return undefined;
-  return { reason: `The receiver answered ${status}.`, isFinal: status === GONE };
+  return { reason: `The receiver answered ${status}.`, isFinal: status === GONE_STATUS };
 }
 
 /** Returns a failure without details of the internal network, except its code. */

@@ -48,7 +48,7 @@ export interface OptimisationPlans {
   /** Checks the dates of a request. @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
   assertRequest(request: ComputedRequest, market: MarketData): void;
   /** Checks the rows of a stored set: invalid rows, and rows that need data that the market lacks, are errors. */
-  assertRows(set: ConstraintSet, market: MarketData): void;
+  assertRows(constraintSet: ConstraintSet, market: MarketData): void;
   /**
    * Returns the stored risk models that requests and their documents use.
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
@@ -66,13 +66,13 @@ export function createOptimisationPlans({
 }: OptimisationPlansDependencies): OptimisationPlans {
   /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
   async function readReachedOn({ document }: StoredIndex, market: MarketData) {
-    const reached = await resolveReached(documents, document);
-    for (const indexDocument of Object.values(reached))
+    const reachedDocuments = await resolveReached(documents, document);
+    for (const indexDocument of Object.values(reachedDocuments))
       assertNoErrors(
         `index document ${indexDocument.id}`,
-        checkOnMarket(indexDocument, market, { severity: 'error', indexOf: (id) => reached[id] }),
+        checkOnMarket(indexDocument, market, { severity: 'error', indexOf: (id) => reachedDocuments[id] }),
       );
-    return reached;
+    return reachedDocuments;
   }
 
   function assertRequest(request: ComputedRequest, market: MarketData): void {
@@ -86,8 +86,8 @@ export function createOptimisationPlans({
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
     const from = Math.max(parseValidDay(document.base_date), market.dates[0] ?? 0);
-    const first = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
-    if (first !== undefined && first <= parseValidDay(asOf)) return;
+    const firstSession = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
+    if (firstSession !== undefined && firstSession <= parseValidDay(asOf)) return;
     throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
       as_of: asOf,
     });
@@ -98,22 +98,22 @@ export function createOptimisationPlans({
     assertRequest,
     async prepare(target, request) {
       assertOrder(request);
-      const served = markets.require();
-      const { market } = served;
+      const servedMarket = markets.require();
+      const { market } = servedMarket;
       assertHasDates(market, request);
-      const reached = await readReachedOn(target, market);
+      const reachedDocuments = await readReachedOn(target, market);
       assertRequest(request, market);
       assertReached(target.document, request.as_of, market);
-      return { ...served, reached };
+      return { ...servedMarket, reached: reachedDocuments };
     },
-    assertRows(set, market) {
-      assertNoErrors(`constraint set ${set.id}`, [
-        ...checkConstraintSet(set).findings,
-        ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'error' }),
+    assertRows(constraintSet, market) {
+      assertNoErrors(`constraint set ${constraintSet.id}`, [
+        ...checkConstraintSet(constraintSet).findings,
+        ...checkConstraintFields(constraintSet.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
-    async readModels(requests, reached) {
-      const modelPlan = await planModels(documents, reached);
+    async readModels(requests, reachedDocuments) {
+      const modelPlan = await planModels(documents, reachedDocuments);
       const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (modelIds.size === 0) return modelPlan;
       const ownModels = await Promise.all(
@@ -126,9 +126,9 @@ export function createOptimisationPlans({
 
 /** Returns an index with weights that can be optimised. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
 export async function requireTarget(documents: Reader, indexId: string): Promise<StoredIndex> {
-  const stored = await requireIndex(documents, indexId);
-  assertDecides(stored.document);
-  return stored;
+  const storedIndex = await requireIndex(documents, indexId);
+  assertDecides(storedIndex.document);
+  return storedIndex;
 }
 
 /** Returns a stored constraint set. @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -136,12 +136,12 @@ export async function requireSet(
   documents: Reader,
   setId: string,
 ): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
-  const stored = await documents.get('constraint-set', setId);
-  if (stored === undefined) throw refuseMissingSet(setId);
-  const set = readStored(stored, readConstraintSet);
-  if (set === undefined)
+  const storedDocument = await documents.get('constraint-set', setId);
+  if (storedDocument === undefined) throw refuseMissingSet(setId);
+  const constraintSet = readStored(storedDocument, readConstraintSet);
+  if (constraintSet === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
-  return { set, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
+  return { set: constraintSet, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function refuseMissingSet(setId: string): Refusal {
@@ -152,8 +152,8 @@ export function refuseMissingSet(setId: string): Refusal {
 
 /** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`, in UTC. */
 export function createOptimisationId(now: number): string {
-  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  return `${stamp}-${randomBytes(4).toString('hex')}`;
+  const timestamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return `${timestamp}-${randomBytes(4).toString('hex')}`;
 }
 
 /**

@@ -16,8 +16,11 @@ const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** Steps that prepare exposures of stored runs. */
 export interface WarmUpExposures {
-  exposuresOn(served: ServedMarket): AsyncIterable<WarmUpRequest>;
-  stylesOn(served: ServedMarket, prepared: readonly (RunDocument | undefined)[]): AsyncIterable<WarmUpRequest>;
+  exposuresOn(servedMarket: ServedMarket): AsyncIterable<WarmUpRequest>;
+  stylesOn(
+    servedMarket: ServedMarket,
+    preparedRuns: readonly (RunDocument | undefined)[],
+  ): AsyncIterable<WarmUpRequest>;
 }
 
 interface WarmUpExposuresDependencies {
@@ -36,10 +39,10 @@ export function createWarmUpExposures({
   /** Prepares other datapoints of some runs. */
   async function* listStyleRequests(
     { handle, market }: ServedMarket,
-    prepared: readonly (RunDocument | undefined)[],
+    preparedRuns: readonly (RunDocument | undefined)[],
   ): AsyncGenerator<WarmUpRequest> {
     const by = findGroupColumn(market);
-    for (const run of prepared) {
+    for (const run of preparedRuns) {
       if (run?.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))
@@ -68,12 +71,12 @@ export function createWarmUpExposures({
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
       const other = await runs.findBenchmark(run);
-      const compared = other && (await runs.find(other.id));
-      if (!compared || !isWholeHistory(compared)) continue;
-      yield createExposureRequest(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
+      const comparedRun = other && (await runs.find(other.id));
+      if (!comparedRun || !isWholeHistory(comparedRun)) continue;
+      yield createExposureRequest(`${name} relative to ${comparedRun.artifacts.columns.name}`, async () => {
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
-        const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
+        const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, comparedRun) };
         const universe = await findUniverse({ documents, artifacts }, run, fields);
         return { ...EXPOSURES, universe, ...benchmarkTerms, columns, by, market: handle, fields };
       });

@@ -9,9 +9,12 @@ export interface Skipped {
 /** Adds documents with unreadable files to the documents that the store skipped. */
 export function addUnreadable(
   { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
-  unreadable: number,
+  unreadableCount: number,
 ): Skipped {
-  return { skipped: skipped + unreadable, skipped_causes: { ...causes, unreadable: causes.unreadable + unreadable } };
+  return {
+    skipped: skipped + unreadableCount,
+    skipped_causes: { ...causes, unreadable: causes.unreadable + unreadableCount },
+  };
 }
 
 /** Counts omitted documents by cause. */
@@ -25,9 +28,9 @@ export function countSkipped(causes: readonly UnreadableCause[]): Skipped {
 }
 
 /** Sums the skipped documents of several listings. */
-export function sumSkipped(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
+export function sumSkipped(...listings: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
   const sum = countSkipped([]);
-  for (const { skipped, skipped_causes: causes } of all) {
+  for (const { skipped, skipped_causes: causes } of listings) {
     sum.skipped += skipped;
     for (const cause of ['unreadable', 'invalid', 'unsupported'] as const) sum.skipped_causes[cause] += causes[cause];
   }

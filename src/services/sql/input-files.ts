@@ -41,7 +41,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
   }
 
   /** Removes files that are not in use until the others fit into the space. */
-  async function freeSpace(): Promise<void> {
+  async function removeOldFiles(): Promise<void> {
     let total = [...cachedFiles.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     for (const [key, file] of cachedFiles) {
       if (total <= bytesMax) return;
@@ -69,13 +69,13 @@ export function createInputFiles(bytesMax: number): InputFiles {
       cachedFiles.delete(key);
       cachedFiles.set(key, file);
       file.holders++;
-      const release = (): void => void file.holders--;
+      const releaseFile = (): void => void file.holders--;
       try {
         file.bytes = await file.written;
-        await freeSpace();
-        return { path: file.path, release };
+        await removeOldFiles();
+        return { path: file.path, release: releaseFile };
       } catch (failure) {
-        release();
+        releaseFile();
         await remove(key, file);
         throw failure;
       }

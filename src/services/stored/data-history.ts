@@ -40,17 +40,17 @@ export interface PreservedContent {
  */
 export async function recordDataVersion(
   tx: DocumentTransaction,
-  prepared: PreparedVersion,
+  preparedVersion: PreparedVersion,
   rows: number,
 ): Promise<void> {
-  const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
+  const { datasetId, contentHash, source, previous, forth, knownAt } = preparedVersion;
   const head = await readHistory(tx, datasetId);
   if (head?.content_hash === contentHash) return;
   // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
-  const deletedVersion = await readForgotten(tx, datasetId);
+  const deletedVersion = await readForgottenVersion(tx, datasetId);
   const version = (head?.latest ?? deletedVersion) + 1;
-  const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
-  const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
+  const isChained = head !== undefined && head.latest === previous && preparedVersion.change !== null;
+  const counts = preparedVersion.rows ?? { added: rows, changed: 0, removed: 0 };
   // Versions are in the order of their times, regardless of the clock.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
   const { author, note, requestId } = tx.authorship?.() ?? NO_REQUEST;
@@ -65,20 +65,20 @@ export async function recordDataVersion(
     author,
     note,
     request_id: requestId,
-    change: isChained ? prepared.change : null,
+    change: isChained ? preparedVersion.change : null,
   } satisfies DataVersionDocument);
   await tx.put('data-history', datasetId, {
     latest: version,
     content_hash: contentHash,
     known_at,
     readable_from: isChained ? head.readable_from : version,
-    copy: isChained && forth !== null ? extend(head.copy, forth) : null,
+    copy: isChained && forth !== null ? extendCopy(head.copy, forth) : null,
     ...(deletedVersion === 0 ? {} : { forgotten: deletedVersion }),
   } satisfies DataHistoryDocument);
 }
 
 /** Returns a copy with an additional change. */
-function extend(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
+function extendCopy(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
 
@@ -97,14 +97,14 @@ export async function recordCopy(
 export const DELETED_PER_TRANSACTION = 256;
 
 /**
- * Deletes the contents of a store that is being deleted. @returns the number of the last version that `deleteRemaining`
+ * Deletes the contents of a store that is being deleted. @returns the number of the last version that `deleteRemainingVersions`
  * still has to delete
  */
 export async function deleteDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  const latestVersion = (await readHistory(tx, datasetId))?.latest ?? (await readForgotten(tx, datasetId));
+  const latestVersion = (await readHistory(tx, datasetId))?.latest ?? (await readForgottenVersion(tx, datasetId));
   if (latestVersion === 0) return 0;
   await tx.put('data-history', datasetId, { forgotten: latestVersion } satisfies ForgottenHistory);
-  return deleteRemaining(tx, datasetId, await tx.lastNumber('data-version', datasetId));
+  return deleteRemainingVersions(tx, datasetId, await tx.lastNumber('data-version', datasetId));
 }
 
 /**
@@ -112,8 +112,12 @@ export async function deleteDataVersions(tx: DocumentTransaction, datasetId: str
  * numbers and remain.
  * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
-export async function deleteRemaining(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
-  let remainingVersion = Math.min(last, await readForgotten(tx, datasetId));
+export async function deleteRemainingVersions(
+  tx: DocumentTransaction,
+  datasetId: string,
+  last: number,
+): Promise<number> {
+  let remainingVersion = Math.min(last, await readForgottenVersion(tx, datasetId));
   for (let count = 0; count < DELETED_PER_TRANSACTION; count++, remainingVersion--)
     // version numbers are consecutive
     if (remainingVersion === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, remainingVersion))))
@@ -122,9 +126,11 @@ export async function deleteRemaining(tx: DocumentTransaction, datasetId: string
 }
 
 /** Returns the highest version number that belongs to earlier stores with this id; 0 if there were none. */
-async function readForgotten(reader: Reader, datasetId: string): Promise<number> {
-  const stored = await reader.get('data-history', datasetId);
-  return (parseStored(stored, DataHistoryDocument) ?? parseStored(stored, ForgottenHistory))?.forgotten ?? 0;
+async function readForgottenVersion(reader: Reader, datasetId: string): Promise<number> {
+  const storedDocument = await reader.get('data-history', datasetId);
+  return (
+    (parseStored(storedDocument, DataHistoryDocument) ?? parseStored(storedDocument, ForgottenHistory))?.forgotten ?? 0
+  );
 }
 
 /**
@@ -134,7 +140,7 @@ export async function deleteLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
     const datasetId = getOwner(id);
-    if (parseNumber(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, parseNumber(id)); // ids in ascending order
+    if (parseNumber(id) <= (await readForgottenVersion(documents, datasetId))) last.set(datasetId, parseNumber(id)); // ids in ascending order
   }
   for (const [datasetId, number] of last) await deleteVersions(documents, datasetId, number);
 }
@@ -147,8 +153,10 @@ export async function deleteVersions(
   authorship?: Authorship,
 ): Promise<void> {
   for (let remainingVersion = last; remainingVersion > 0;) {
-    const until = remainingVersion;
-    remainingVersion = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by: authorship });
+    const batchEnd = remainingVersion;
+    remainingVersion = await documents.transaction((tx) => deleteRemainingVersions(tx, datasetId, batchEnd), {
+      by: authorship,
+    });
   }
 }
 
@@ -159,8 +167,8 @@ export const getFirst = (head: DataHistoryDocument | undefined): number => (head
 
 /** Returns the history of a store; undefined if it has none. */
 export async function readHistory(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
-  const stored = await reader.get('data-history', datasetId);
-  return parseStored(stored, DataHistoryDocument);
+  const storedDocument = await reader.get('data-history', datasetId);
+  return parseStored(storedDocument, DataHistoryDocument);
 }
 
 /**
@@ -170,13 +178,13 @@ export async function readHistory(reader: Reader, datasetId: string): Promise<Da
  */
 export async function listContents(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
   const head = await readHistory(reader, datasetId);
-  const hashes = new Set<string>();
-  if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? hashes : null;
+  const contentHashes = new Set<string>();
+  if (head === undefined) return (await readForgottenVersion(reader, datasetId)) > 0 ? contentHashes : null;
   for (let version = getFirst(head); version <= head.latest; version++) {
-    const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
-    const document = parseStored(stored, DataVersionDocument);
+    const storedDocument = await reader.get('data-version', formatNumberedId(datasetId, version));
+    const document = parseStored(storedDocument, DataVersionDocument);
     if (document === undefined) return null;
-    hashes.add(document.content_hash);
+    contentHashes.add(document.content_hash);
   }
-  return hashes;
+  return contentHashes;
 }

@@ -14,14 +14,14 @@ type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 /** Parses a body as a document; undefined if it is invalid. */
 export function readRun(body: unknown): RunDocument | undefined {
-  const parsed = RunDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = RunDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }
 
 /** Returns a stored run; undefined if no readable run is stored. */
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
-  const stored = await reader.get('run', runId);
-  return readStored(stored, readRun);
+  const storedDocument = await reader.get('run', runId);
+  return readStored(storedDocument, readRun);
 }
 
 /** Returns true if a run is the latest of its index over the whole history, which is the range of a benchmark. */
@@ -55,15 +55,16 @@ export type RunName = string | RequestedRun;
  */
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
-  const newest = await reader.get('run', subject);
-  const run = readStored(newest, readRun);
+  const newestDocument = await reader.get('run', subject);
+  const run = readStored(newestDocument, readRun);
   if (run !== undefined && (id === undefined || computeRunId(run) === id)) return run;
-  const stored = id === undefined ? newest : await reader.get('kept-run', createStoredRunId(subject, id));
-  if (stored === undefined) {
+  const storedDocument =
+    id === undefined ? newestDocument : await reader.get('kept-run', createStoredRunId(subject, id));
+  if (storedDocument === undefined) {
     await assertSubject(reader, subject);
     throw refuseMissingRun({ subject, id }, await reader.get('run-list', subject));
   }
-  const document = readStored(stored, readRun);
+  const document = readStored(storedDocument, readRun);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);
   return document;
@@ -73,8 +74,8 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
 function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
-  const readable = parseStored(list, RunListDocument);
-  const earlierRuns = readable?.earlier ?? [];
+  const runList = parseStored(list, RunListDocument);
+  const earlierRuns = runList?.earlier ?? [];
   if (earlierRuns.length === 0)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
   return new Refusal(
@@ -88,8 +89,8 @@ function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): 
 export const createStoredRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** Returns the files with the earlier parts of a run's columns, in order. */
-export function listEarlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
-  return earlier ?? (base ? [base] : []);
+export function listEarlierFiles({ artifacts: { begun: earlierFiles, base } }: RunDocument): readonly ArtifactRef[] {
+  return earlierFiles ?? (base ? [base] : []);
 }
 
 /** Returns the provenance of a run. Runs stored before extensions existed count as computed in full. */
@@ -138,8 +139,8 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
 /** Returns the artifacts of a new run. */
 export function listArtifacts({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
-  const runFiles = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
-  return [...runFiles, ...Object.values(models).flatMap(listMatrixFiles)];
+  const artifactRefs = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
+  return [...artifactRefs, ...Object.values(models).flatMap(listMatrixFiles)];
 }
 
 /** File of a run with its role. */
@@ -154,11 +155,13 @@ const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
 
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
-  const { begun: earlier = [], models = {}, ...others } = run.artifacts;
+  const { begun: earlierFiles = [], models = {}, ...others } = run.artifacts;
   const prices = findPricesFile(others.columns.name);
   const namedFiles = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
-    ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
+    ...earlierFiles.map(
+      (ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const,
+    ),
     ...Object.entries(models).flatMap(([id, matrix]) => listNamedMatrix(`risk model ${id}`, matrix)),
   ];
   const files: NamedFile[] = [];

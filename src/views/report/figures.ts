@@ -20,8 +20,8 @@ import { createAttributionView } from '../attribution-view.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import {
   computeRebalanceOrders,
-  runDividends,
-  runScenarios,
+  computeRunDividends,
+  computeRunScenarios,
   type RebalanceOrders,
   type ScenarioResult,
 } from './market-figures.js';
@@ -148,14 +148,14 @@ export interface StoredRun {
 
 export function createRunFigures({
   columns,
-  overview: stored,
+  overview: storedOverview,
   risk,
   terms,
   market = NO_MARKET,
   stale = null,
 }: StoredRun): RunFigures {
   const { header } = columns;
-  const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // this engine wrote the JSON
+  const overview = JSON.parse(new TextDecoder().decode(storedOverview)) as OverviewView; // this engine wrote the JSON
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
   const labels = callOnce(() => readStoredLabels(columns));
@@ -206,10 +206,10 @@ export function createRunFigures({
     watchedRule: header.treatment.breach_rule ?? null,
     hasIssuers: !('missing' in market) && market.market.reference.columns.includes(ISSUER),
     breaches: callOnce(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
-    dividendPoints: callOnce(() => ('missing' in market ? market : runDividends(columns, market))),
+    dividendPoints: callOnce(() => ('missing' in market ? market : computeRunDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : computeRebalanceOrders(columns, market, aum)),
     scenarios: (requestedScenarios) =>
-      'missing' in market ? market : runScenarios(columns, market, requestedScenarios),
+      'missing' in market ? market : computeRunScenarios(columns, market, requestedScenarios),
     rebalances: (limit) => listLatestRebalances(columns, limit),
     attribution,
     risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, constituents()))),
@@ -219,8 +219,8 @@ export function createRunFigures({
 
 /** Returns the level of the tracked index on the dates of the run, rebased to 100. */
 function readIndexLevels(columns: RunColumns, days: Int32Array): Float64Array {
-  const all = columns.i32('indexDays');
-  const from = findLastAtMost(all, days[0]!);
+  const indexDays = columns.i32('indexDays');
+  const from = findLastAtMost(indexDays, days[0]!);
   return rebase(columns.f64('indexLevel', from, from + days.length), 100);
 }
 
@@ -282,10 +282,11 @@ function listSectors(
 
 function listLatestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
   const { rebalances } = columns.header;
-  const first = Math.max(0, rebalances.length - limit);
+  const firstRebalance = Math.max(0, rebalances.length - limit);
   const figures: RebalanceFigures[] = [];
-  const around = createWeightsReader(columns);
-  for (let r = rebalances.length - 1; r >= first; r--) figures.push(computeRebalanceFigures(around(r), rebalances[r]!));
+  const readWeightsAround = createWeightsReader(columns);
+  for (let r = rebalances.length - 1; r >= firstRebalance; r--)
+    figures.push(computeRebalanceFigures(readWeightsAround(r), rebalances[r]!));
   return figures;
 }
 

@@ -19,14 +19,17 @@ import { readPositiveWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
 
 /** Returns the ordinary dividends of a run in points of its level. */
-export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
+export function computeRunDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
   if (sm.market.adjustment === 'total')
     return { missing: 'The prices of the store include dividends, so paid dividends cannot be derived from them.' };
-  return createDividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
+  return createDividendPointsView(columns, { window: { start: null, end: null }, ...computeRunFractions(columns, sm) });
 }
 
 /** Returns the dividends in the market of a run, on the terms of the run. */
-export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<DividendPointsInput, 'paid' | 'toCome'> {
+export function computeRunFractions(
+  columns: RunColumns,
+  sm: SessionMarket,
+): Pick<DividendPointsInput, 'paid' | 'toCome'> {
   const { currency, treatment } = columns.header;
   const { withholding_tax: withholding } = restoreTreatment(treatment);
   const terms = { currency, splits: treatment.splits, withholding };
@@ -59,7 +62,7 @@ export function computeRebalanceOrders(
   if (header.parts !== undefined || position < 1) return null;
   const H = header.names.length;
   const event = columns.i32('eventAt').indexOf(position);
-  const before =
+  const weightsBefore =
     event < 0
       ? columns.f64('weights', position * H, (position + 1) * H)
       : columns.f64('before', event * H, (event + 1) * H);
@@ -69,9 +72,9 @@ export function computeRebalanceOrders(
   const rates = createExchangeRates(sm, readSecurityCurrency(header));
   const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly shares: number })[] => {
     const column = sm.columnOf(identifier);
-    if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
+    if (column < 0 || (weightsBefore[i] === 0 && target[i] === 0)) return [];
     const name = readSecurityAsKnown({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
-    return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((before[i]! * aum) / name.price) }] : [];
+    return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((weightsBefore[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((uninvested, { shares, price }) => uninvested - shares * price, aum);
   const holdings = names
@@ -96,20 +99,20 @@ export interface ScenarioResult {
 }
 
 /** Reference column with the groups whose mean return replaces a missing return of a security. */
-const PROXIES = 'SECTOR';
+const DEFAULT_PROXIES = 'SECTOR';
 
 /** Applies scenarios to the holdings on the last date of a run. */
-export function runScenarios(
+export function computeRunScenarios(
   columns: RunColumns,
   sm: SessionMarket,
   requestedScenarios: readonly Scenario[],
 ): ScenarioResult[] {
   const { header } = columns;
-  const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: PROXIES });
+  const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: DEFAULT_PROXIES });
   return requestedScenarios.map((scenario): ScenarioResult => {
     const { name } = scenario;
     try {
-      return { name, outcome: computeScenario(market, scenario, { by: PROXIES, path: name }) };
+      return { name, outcome: computeScenario(market, scenario, { by: DEFAULT_PROXIES, path: name }) };
     } catch (failure) {
       if (failure instanceof Refusal) return { name, outcome: { missing: formatReason(failure) } };
       throw failure;

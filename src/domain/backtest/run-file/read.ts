@@ -133,13 +133,13 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
     if (joined) {
       for (const { place, values } of names.missing) {
         const date = first / width + firstRow;
-        const ownNumbers = readElements({
+        const joinedNumbers = readElements({
           name: joined,
           type: 'f64',
           from: values + date,
           to: values + date + endRow - firstRow,
         });
-        for (let row = 0; row < ownNumbers.length; row++) wide[row * width + place] = ownNumbers[row]!;
+        for (let row = 0; row < joinedNumbers.length; row++) wide[row * width + place] = joinedNumbers[row]!;
       }
     }
     return wide.subarray(from - firstRow * width, to - firstRow * width);
@@ -220,8 +220,8 @@ function readStored(
   const Type = NUMBER_TYPES[type];
   const size = Type.BYTES_PER_ELEMENT;
   const bytes = requireWhole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
-  const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // readers do not share memory
+  const alignedBytes = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  return new Type(alignedBytes.buffer as ArrayBuffer, alignedBytes.byteOffset, to - from); // readers do not share memory
 }
 
 /** Number of panel elements that are read at once: 2 MB. */

@@ -8,7 +8,7 @@ import type { DocumentReader } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Reports } from '../../reports/reports.js';
 import { assertSucceeded, awaitJobEnd } from '../job-end.js';
-import { performEachIndex, type ItemResult, type Performer } from '../performer.js';
+import { describeIndices, performEachIndex, type ItemResult, type Performer } from '../performer.js';
 import { findPublishedRun } from './export.js';
 
 export interface RenderDependencies {
@@ -19,8 +19,8 @@ export interface RenderDependencies {
 
 export function createRenderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
   async function awaitFile(jobId: string, name: string): Promise<ItemResult> {
-    const stored = await documents.get('render', jobId.slice('render:'.length));
-    const render = parseStored(stored, RenderDocument);
+    const storedDocument = await documents.get('render', jobId.slice('render:'.length));
+    const render = parseStored(storedDocument, RenderDocument);
     if (render === undefined) throw new Refusal('RENDER_NOT_FOUND', `The report of ${jobId} was deleted.`);
     const { name: artifact, bytes, sha256 } = render.artifact;
     return {
@@ -34,11 +34,11 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
 
   return async (context) => {
     const { spec, day, put, item, origin, signal } = context;
-    await performEachIndex(
+    const count = await performEachIndex(
       context,
       async (indexId) => {
-        const before = item(indexId);
-        if (before?.state === 'done') return { ...before };
+        const previousItem = item(indexId);
+        if (previousItem?.state === 'done') return { ...previousItem };
         const { schedule_id: schedule, date } = day();
         const name = createFileName(spec.name, { schedule, index: indexId, table: 'report', day: parseValidDay(date) });
         const run = findPublishedRun(day().steps, indexId);
@@ -55,6 +55,6 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
       },
       spec.indices,
     );
-    return { state: 'done', message: 'Every index that is not held back has its report.' };
+    return { state: 'done', message: describeIndices(count, 'with a report') };
   };
 }

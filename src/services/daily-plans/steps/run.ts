@@ -8,7 +8,7 @@ import { computeRunId } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, awaitJobEnd } from '../job-end.js';
-import { performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { describeIndices, performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { listPlanMarkets } from '../plan-markets.js';
 import { formatLast } from './refresh.js';
@@ -41,9 +41,9 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
         const run = await findRun(documents, indexId);
         if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
         return { ...createResult(run, day().date, 'It was run'), job_id: jobId };
-      } catch (thrown) {
-        const isBusy = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING';
-        if (!isBusy || attempt === ATTEMPTS_MAX) throw thrown;
+      } catch (failure) {
+        const isBusy = failure instanceof Refusal && failure.code === 'JOB_RUNNING';
+        if (!isBusy || attempt === ATTEMPTS_MAX) throw failure;
         await awaitJobEnd(jobs, `backtest:${indexId}`, signal);
       }
     }
@@ -59,8 +59,8 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
       const message = `The store ${identity.datasetId} has no prices of ${date} yet; ${formatLast(last)}.`;
       return { state: 'waiting', message };
     }
-    await performEachIndex(context, (indexId) => runIndex(indexId, context));
-    return { state: 'done', message: 'Every index that is not held back has a run.' };
+    const count = await performEachIndex(context, (indexId) => runIndex(indexId, context));
+    return { state: 'done', message: describeIndices(count, 'with a current run') };
   };
 }
 

@@ -11,16 +11,16 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   if (from + offset >= to) return;
   const span = { from: from + offset, to: to - 1 };
   const panelRows = openPanelRows(columns, 'weights', span);
-  const ofIndex = indexRows(columns, span);
+  const indexWeights = selectIndexRows(columns, span);
   const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
     const weights = panelRows.at(t);
-    const round = roundOnDay(columns, 'weights', days[t]!);
+    const roundWeight = roundOnDay(columns, 'weights', days[t]!);
     addHoldings(rows, {
       day: days[t]!,
-      round,
+      round: roundWeight,
       ownWeights: weights,
-      index: ofIndex === 'own' ? weights : (ofIndex?.at(t) ?? null),
+      index: indexWeights === 'own' ? weights : (indexWeights?.at(t) ?? null),
     });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
       yield createBatch(rows, t + 1 - from);
@@ -30,7 +30,7 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
 };
 
 /** Returns the index weights, `ownWeights` if the portfolio weights are those of the index, and null for a strategy. */
-function indexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
+function selectIndexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
   const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
   if (hasOwn) return openPanelRows(columns, 'indexWeights', span);
   return runId === indexId ? 'own' : null;

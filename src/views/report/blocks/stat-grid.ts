@@ -1,9 +1,9 @@
 import { STATS, selectStats, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
-import { formatBasisPoints, countText, formatPercent, formatRatio } from '../numbers.js';
+import { formatBasisPoints, formatCount, formatPercent, formatRatio } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
-import { HAIRLINE, INK, LINE, MUTED, SIZE } from '../style-sheet.js';
+import { HAIRLINE, INK, LINE, MUTED_INK, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Typesetter } from '../text/typesetter.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
@@ -24,7 +24,7 @@ const FIGURES: Record<Stat, (figures: RunFigures) => string> = {
   tracking_difference: ({ overview: { metrics } }) => formatPercent(metrics.tracking_difference),
   parent_tracking_error: ({ overview: { parent } }) => formatPercent(parent?.tracking_error ?? null),
   forecast_tracking_error: ({ overview: { parent } }) => formatPercent(parent?.forecast?.tracking_error ?? null),
-  constituents: ({ concentration }) => countText(concentration().constituents),
+  constituents: ({ concentration }) => formatCount(concentration().constituents),
   effective_assets: ({ concentration }) => formatRatio(concentration().effective_assets),
   largest: ({ concentration }) => formatPercent(concentration().largest),
   long_exposure: ({ exposure }) => formatPercent(exposure().long),
@@ -57,9 +57,9 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
     })),
   ];
   const computeCellWidth = (count: number): number => (width - GAP * (count - 1)) / count;
-  const least = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
+  const leastWidth = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
   let columns = Math.max(1, Math.min(block.columns, figures.length));
-  while (columns > 1 && computeCellWidth(columns) < least) columns--;
+  while (columns > 1 && computeCellWidth(columns) < leastWidth) columns--;
   const cell = computeCellWidth(columns);
   const fits = (size: number): boolean =>
     figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
@@ -121,7 +121,7 @@ function layRow(
               x: left,
               y: y + labelTop + SIZE.label + i * LABEL_LEADING,
               size: SIZE.label,
-              colour: MUTED,
+              colour: MUTED_INK,
             }),
           );
           values[k]!.forEach((line, i) =>

@@ -3,7 +3,7 @@ import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js'
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
-import { countText, NOT_MEASURED, formatPercent, formatPlainTexts, formatWeight } from '../numbers.js';
+import { formatCount, NOT_MEASURED, formatPercent, formatPlainTexts, formatWeight } from '../numbers.js';
 import { splitRows } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
@@ -15,7 +15,7 @@ import {
   createDividendsTable,
   createLimitsTable,
   createOverlayTable,
-  packTable,
+  createPackTable,
   createScenariosTable,
 } from './desk-tables.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
@@ -51,7 +51,7 @@ const CONTENTS: Record<TableSource, Content> = {
   breaches: ({ limit }, context) => createBreachesTable(requireFigures(context), limit),
   overlay_parts: (_block, context) => createOverlayTable(requireFigures(context)),
   dividend_points: ({ limit }, context) => createDividendsTable(requireFigures(context), limit),
-  pack: (block, context) => packTable(requireFigures(context), block),
+  pack: (block, context) => createPackTable(requireFigures(context), block),
   scenarios: (block, context) => createScenariosTable(requireFigures(context), block),
   literal: ({ frame, limit }) => createLiteralTable(frame!, limit), // the schema requires a frame in a literal table
 };
@@ -63,8 +63,8 @@ function createConstituentsTable(
   { constituents, hasCap, overview, weightDecimals }: RunFigures,
   { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean },
 ): Table {
-  const all = constituents();
-  const { shown: rows } = splitRows(all, limit);
+  const allConstituents = constituents();
+  const { shown: rows } = splitRows(allConstituents, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     {
@@ -90,9 +90,9 @@ function createConstituentsTable(
     },
   ];
   const shownRows =
-    rows.length < all.length
-      ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents`
-      : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
+    rows.length < allConstituents.length
+      ? `The largest ${formatCount(rows.length)} of ${formatCount(allConstituents.length)} constituents`
+      : `${formatCount(allConstituents.length)} ${allConstituents.length === 1 ? 'constituent' : 'constituents'}`;
   return toTable(
     fields,
     rows,
@@ -113,13 +113,13 @@ function createRebalancesTable(
       cell: ({ cause }) => (cause === 'breach' ? breach : cause),
       isShown: watchedRule !== null || rows.some(({ cause }) => cause !== 'schedule'),
     },
-    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => countText(constituents) },
-    { column: createFigureColumn('Added'), cell: ({ added }) => countText(added) },
-    { column: createFigureColumn('Removed'), cell: ({ removed }) => countText(removed) },
+    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => formatCount(constituents) },
+    { column: createFigureColumn('Added'), cell: ({ added }) => formatCount(added) },
+    { column: createFigureColumn('Removed'), cell: ({ removed }) => formatCount(removed) },
     { column: createFigureColumn('Turnover'), cell: ({ turnover }) => formatPercent(turnover) },
     { column: createFigureColumn('Largest weight'), cell: ({ largest }) => formatWeight(largest, weightDecimals) },
     { column: createFigureColumn('Cap'), cell: ({ cap }) => formatPercent(cap), isShown: hasCap },
-    { column: createFigureColumn('At cap'), cell: ({ capped }) => countText(capped), isShown: hasCap },
+    { column: createFigureColumn('At cap'), cell: ({ capped }) => formatCount(capped), isShown: hasCap },
     {
       column: createFigureColumn('Redistributed'),
       cell: ({ redistributed }) => formatPercent(redistributed),
@@ -130,7 +130,7 @@ function createRebalancesTable(
   return toTable(
     fields,
     rows,
-    `${countText(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
+    `${formatCount(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
   );
 }
 
@@ -143,7 +143,7 @@ function createExposuresTable({ yearEndSectors, overview }: RunFigures, limit: n
   const otherWeights = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
   const rows = [
     ...shown.map(({ sector, weights }) => ({ label: sector ?? 'Unclassified', weights })),
-    ...(others.length === 0 ? [] : [{ label: `${countText(others.length)} others`, weights: otherWeights }]),
+    ...(others.length === 0 ? [] : [{ label: `${formatCount(others.length)} others`, weights: otherWeights }]),
   ];
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Sector'), cell: ({ label }) => cleanLine(label) },
@@ -165,8 +165,8 @@ function createAnnualTable({ annualReturns }: RunFigures, limit: number): Table 
 }
 
 function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, limit: number): Table {
-  const all = annualReturns();
-  const years = all.slice(-limit);
+  const annualRows = annualReturns();
+  const years = annualRows.slice(-limit);
   const months = new Map(monthlyReturns().map(({ year, month, value }) => [`${year} ${month}`, value]));
   const largest = Math.max(...[...months.values()].map(Math.abs));
   const rows = years.map(([year, annual]): TableRow => {
@@ -188,7 +188,7 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
     ],
     rows,
     note:
-      years.length === all.length
+      years.length === annualRows.length
         ? `The first month and year start on ${overview.start}; the last month and year end on ${overview.end}.`
         : `The last month and year end on ${overview.end}.`,
   };
@@ -231,7 +231,7 @@ function createAttributionTable({ attribution, findName }: RunFigures, limit: nu
       ? []
       : [
           createSums(
-            `${countText(others.length)} others`,
+            `${formatCount(others.length)} others`,
             others.reduce((sum, { contribution }) => sum + contribution, 0),
           ),
         ];
@@ -285,7 +285,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
       ...table.rows,
       ...(others.length === 0
         ? []
-        : [createSums(`${countText(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
+        : [createSums(`${formatCount(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
       createSums('Volatility', coveredWeight, volatility),
     ],
   };
@@ -303,15 +303,15 @@ function createLiteralTable({ index, columns, data }: LiteralTable, limit: numbe
   const labels = isNumbered
     ? []
     : [{ column: createTextColumn(''), cells: index.slice(0, rows.length).map((label) => cleanLine(String(label))) }];
-  const all = [...labels, ...shownColumns];
+  const allColumns = [...labels, ...shownColumns];
   return {
-    columns: all.map(({ column }) => column),
-    rows: all.length === 0 ? [] : rows.map((_, r) => ({ cells: all.map(({ cells }) => cells[r]!) })),
+    columns: allColumns.map(({ column }) => column),
+    rows: allColumns.length === 0 ? [] : rows.map((_, r) => ({ cells: allColumns.map(({ cells }) => cells[r]!) })),
     note:
       data.length === 0
         ? 'No rows.'
         : others.length > 0
-          ? `${countText(others.length)} more rows are not shown.`
+          ? `${formatCount(others.length)} more rows are not shown.`
           : null,
   };
 }

@@ -46,7 +46,7 @@ const defineFold = (
     },
   }) satisfies ElementwiseFunction;
 
-const clip: ElementwiseFunction = {
+const clipFunction: ElementwiseFunction = {
   name: 'clip',
   form: 'elementwise',
   signature: 'clip(x, low, high)',
@@ -63,7 +63,7 @@ const clip: ElementwiseFunction = {
   },
 };
 
-const choose: ElementwiseFunction = {
+const chooseFunction: ElementwiseFunction = {
   name: 'if',
   form: 'elementwise',
   signature: 'if(condition, x, y)',
@@ -82,7 +82,7 @@ const choose: ElementwiseFunction = {
   },
 };
 
-const coalesce: ElementwiseFunction = {
+const coalesceFunction: ElementwiseFunction = {
   name: 'coalesce',
   form: 'elementwise',
   signature: 'coalesce(x, y, ...)',
@@ -130,12 +130,12 @@ const ladder: ElementwiseFunction = {
 };
 
 function readLists({ operands }: FunctionNode): [edges: readonly number[], values: readonly number[]] {
-  const listAt = (place: number) => {
+  const readList = (place: number) => {
     const node = operands[place];
     const value: Constant = node?.node === 'value' ? node.value : [];
     return (Array.isArray(value) ? value : []) as readonly number[]; // the kinds of the operands have been checked
   };
-  return [listAt(1), listAt(2)];
+  return [readList(1), readList(2)];
 }
 
 /** Returns the number of edges below x. */
@@ -208,8 +208,8 @@ export const ELEMENTWISE_FUNCTIONS: readonly ElementwiseFunction[] = [
     },
     Math.sqrt,
   ),
-  clip,
-  choose,
-  coalesce,
+  clipFunction,
+  chooseFunction,
+  coalesceFunction,
   ladder,
 ];

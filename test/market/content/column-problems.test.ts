@@ -30,8 +30,8 @@ describe('a file whose columns are wrong', () => {
     ['series', 'identifier,dat,CLOSE', 'date', 'RATE,2024-01-02,1'],
     ['series', 'identifier,date,CLSOE', 'CLOSE', 'RATE,2024-01-02,x'],
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
-    const sound = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
-    const findings = await checkFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
+    const soundFiles = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
+    const findings = await checkFolder({ ...soundFiles, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
     expect(formatFindingPaths(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });
@@ -60,8 +60,8 @@ describe('a file whose columns are wrong', () => {
         `${HEADER}V${i},2024-01-02,1,5\n`,
       ]),
     );
-    const [finding, ...others] = (await checkFolder(files)).filter(({ severity }) => severity === 'error');
-    expect(others).toEqual([]);
+    const [finding, ...otherFindings] = (await checkFolder(files)).filter(({ severity }) => severity === 'error');
+    expect(otherFindings).toEqual([]);
     expect(finding).toMatchObject({ code: 'MISSING_COLUMN', path: 'market.CLOSE', count: 60 });
     expect(finding!.places).toHaveLength(10);
     expect(finding!.message).toMatch(
